@@ -1,0 +1,66 @@
+//! The park contract: what a platform must supply so that a worker can sleep and be woken.
+//!
+//! [`Park`] is compare-and-block on one word, no more; [`Fences`] is the pair of fences by which a
+//! rare event pays for a frequent one. Both are safe traits: a wrong implementation may hang the
+//! scheduler or make it take a task twice, so they are small and their obligations are numbered.
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// Compare-and-block and wake on one 32-bit word: the platform's whole part in sleeping.
+///
+/// Implement it to bring the scheduler to a new system; a futex, a mutex with a condition variable and
+/// `WFI` with an inter-processor interrupt all fit. One `Park` serves one word: each
+/// [`ParkingLot`](crate::ParkingLot) owns its own and always passes the same word.
+///
+/// # Obligations
+///
+/// 1. *No lost wake.* If the word changes and [`wake`](Park::wake) is called after that, no
+///    [`wait`](Park::wait) that compared before the change sleeps on.
+/// 2. *Spurious returns are allowed.* `wait` may return for no reason; callers loop.
+/// 3. *Bounded wakes.* `wake(n)` releases at most `n` sleepers and returns how many, and 0 only if
+///    nobody slept.
+/// 4. *No memory order is promised* by `wait` or `wake`; the lot brings its own.
+/// 5. *Never panics, never allocates*, after construction; `wake` may be called from any thread, also
+///    one that is about to exit, and `wait` returns to the caller's thread alone.
+/// 6. *One park, one word.* The word that is passed is the same for the whole life of the park, so an
+///    implementation may ignore its address, or use nothing else.
+pub trait Park: Send + Sync {
+    /// Sleeps while `*word == expected`; returns at once if it differs, and at any time for no reason.
+    fn wait(&self, word: &AtomicU32, expected: u32);
+
+    /// Releases at most `n` sleepers and returns how many it released.
+    fn wake(&self, word: &AtomicU32, n: u32) -> u32;
+}
+
+/// A pair of fences of which one side is cheap because the other pays for both.
+///
+/// The promise: if one thread runs `light` between two accesses and another runs `heavy` between two
+/// of its own, then at least one of them sees what the other did before its fence, exactly as if both
+/// had run `fence(SeqCst)`; `heavy` against `heavy` holds as well. **`light` against `light` promises
+/// nothing.** The defaults are SeqCst fences on both sides, which is right everywhere.
+pub trait Fences: Copy + Send + Sync + 'static {
+    /// The frequent side: once per push and per pop of a worker's own queue.
+    #[inline(always)]
+    fn light(self) {
+        sequentially_consistent();
+    }
+
+    /// The rare side: once per steal, and once per worker that is about to sleep.
+    #[inline(always)]
+    fn heavy(self) {
+        sequentially_consistent();
+    }
+}
+
+fn sequentially_consistent() {
+    #[cfg(not(parkade_loom))]
+    core::sync::atomic::fence(Ordering::SeqCst);
+    #[cfg(parkade_loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// [`Fences`] that are SeqCst on both sides: right on every platform, at some 6 ns a fence on x86-64.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SeqCstFences;
+
+impl Fences for SeqCstFences {}

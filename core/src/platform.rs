@@ -1,0 +1,130 @@
+//! Everything that a platform chooses, under one type parameter.
+//!
+//! The core decides; it does not own memory, a lock or a way to sleep. [`Platform`] names those:
+//! how to park, which fences pair, what guards an inbox, and where arrays and queues live. A process
+//! takes boxed slices and an operating-system lock, a kernel fixed arrays and a ticket lock, a model
+//! checker its own mutex.
+
+use core::fmt;
+use core::ops::Deref;
+
+use crate::park::{Fences, Park};
+use crate::sync::AtomicPtr;
+use crate::task::Task;
+
+/// The platform that a scheduler runs on: the one type parameter of this crate.
+///
+/// Implement it once per system. `parkade-linux` and `parkade-std` are implementations for processes;
+/// the features `spin` and `heapless` of this crate bring ready pieces for kernels.
+pub trait Platform: Send + Sync + 'static {
+    /// How a worker sleeps and is woken.
+    type Park: Park;
+    /// The pair of fences between a queue's owner and its thieves.
+    type Fences: Fences;
+    /// What guards an inbox.
+    type Lock<T: Send>: Lock<T>;
+    /// The queue inside an inbox.
+    type Queue: TaskQueue;
+    /// The slots of a run queue. Their number must be a power of two.
+    type Ring: Array<AtomicPtr<()>> + Send + Sync;
+    /// One item per worker of a tag.
+    type PerWorker<T: Send + Sync>: Array<T> + Send + Sync;
+    /// One item per tag.
+    type PerTag<T: Send + Sync>: Array<T> + Send + Sync;
+
+    /// Makes the park of the worker that will own `slot`. A kernel learns here which hart to interrupt.
+    fn park(&self, slot: Slot) -> Self::Park;
+
+    /// The fences that every queue and idle word of this scheduler uses, chosen once.
+    fn fences(&self) -> Self::Fences;
+}
+
+/// The place of a worker: its tag and its index within the tag, both counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    /// The tag.
+    pub tag: TagIndex,
+    /// The worker within the tag.
+    pub worker: WorkerIndex,
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "worker {} of tag {}", self.worker.0, self.tag.0)
+    }
+}
+
+/// A tag's position in its control, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TagIndex(pub usize);
+
+/// A worker's position in its tag, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkerIndex(pub usize);
+
+/// Mutual exclusion around a value: two methods, so that any lock fits.
+///
+/// `with` must exclude **every context that may submit**: a kernel that submits from interrupt handlers
+/// masks them inside it. The closure neither panics nor blocks nor takes another lock.
+pub trait Lock<T>: Send + Sync {
+    /// A lock around `value`.
+    fn new(value: T) -> Self;
+
+    /// Runs `f` with the value while nobody else has it.
+    fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R;
+}
+
+/// A first-in first-out queue of tasks, bounded or growing. Always used under a [`Lock`].
+pub trait TaskQueue: Send {
+    /// An empty queue.
+    fn new() -> Self;
+
+    /// Appends a task.
+    ///
+    /// # Errors
+    ///
+    /// The task itself, when there is no room.
+    fn push(&mut self, task: Task) -> Result<(), Task>;
+
+    /// Takes the oldest task.
+    fn pop(&mut self) -> Option<Task>;
+
+    /// How many tasks wait.
+    fn len(&self) -> usize;
+
+    /// Whether no task waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// An array whose length is fixed when it is made.
+pub trait Array<T>: Deref<Target = [T]> + Sized {
+    /// Makes `len` items, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] when this kind of array cannot hold so many.
+    fn from_fn(len: usize, make: impl FnMut(usize) -> T) -> Result<Self, CapacityError>;
+}
+
+/// More items were asked for than the platform's storage can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapacityError {
+    /// How many items were asked for.
+    pub requested: usize,
+    /// How many fit.
+    pub capacity: usize,
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} items requested, but the platform's storage holds {}",
+            self.requested, self.capacity
+        )
+    }
+}
+
+impl core::error::Error for CapacityError {}
