@@ -102,7 +102,10 @@ impl FromStr for CpuList {
 /// Reads one piece as a range with both ends; a single CPU is a range of one.
 fn parse_piece(piece: &str, list: &str) -> Result<(usize, usize), CpuListError> {
     let (first, last) = match piece.split_once('-') {
-        Some((first, last)) => (parse_cpu(first, piece, list)?, parse_cpu(last, piece, list)?),
+        Some((first, last)) => (
+            parse_cpu(first, piece, list)?,
+            parse_cpu(last, piece, list)?,
+        ),
         None => {
             let cpu = parse_cpu(piece, piece, list)?;
             (cpu, cpu)
@@ -135,6 +138,16 @@ fn parse_cpu(number: &str, piece: &str, list: &str) -> Result<usize, CpuListErro
 }
 
 impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ranges(&self.0).fmt(f)
+    }
+}
+
+/// CPU numbers that print as a list. Unlike a [`CpuList`] it may be empty and without bounds: the CPUs of
+/// a process are not what somebody wrote.
+pub(crate) struct Ranges<'a>(pub(crate) &'a [usize]);
+
+impl fmt::Display for Ranges<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for run in self.0.chunk_by(|a, b| a + 1 == *b) {

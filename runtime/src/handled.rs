@@ -10,7 +10,7 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::{self, ManuallyDrop};
+use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::time::Instant;
@@ -34,7 +34,7 @@ struct Head<T: 'static> {
 }
 
 /// What the handle does that depends on the closure's type.
-struct HandleOps<T> {
+struct HandleOps<T: 'static> {
     /// Runs the claimed closure on this thread.
     run: unsafe fn(NonNull<Head<T>>) -> Outcome<T>,
     /// Moves the outcome out of a job that is done.
@@ -92,9 +92,9 @@ where
     unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
         let job = header.cast::<Self>();
         // SAFETY: the entry's reference keeps the job alive.
-        let latch = unsafe { NonNull::new_unchecked(&raw mut (*job.as_ptr()).head.latch) };
+        let latch = unsafe { &raw const (*job.as_ptr()).head.latch };
         // SAFETY: alive, as above, until one of the two calls below gives the reference up.
-        let state = unsafe { &(*latch.as_ptr()).state };
+        let state = unsafe { &(*latch).state };
         let left = if state.claim() {
             // SAFETY: this thread has claimed the closure just now.
             let closure = unsafe { Self::take_closure(job) };
@@ -116,8 +116,10 @@ where
                     Err(JoinError::Refused(reason))
                 }
             };
-            // SAFETY: claimed and not done: the stage is this thread's.
-            unsafe { *(*job.as_ptr()).stage.get() = Stage::Finished(outcome) };
+            // SAFETY: the entry's reference keeps the job alive.
+            let stage = unsafe { Self::stage(job) };
+            // SAFETY: claimed and not done: the stage is this thread's, and it was left `Empty`.
+            unsafe { stage.write(Stage::Finished(outcome)) };
             // SAFETY: this call has the entry's reference and made the claim; of the job it uses nothing
             // after, unless it is the last.
             unsafe { Latch::set(latch) }
@@ -131,13 +133,24 @@ where
         }
     }
 
+    /// Where closure and outcome are.
+    ///
+    /// # Safety
+    ///
+    /// The job is alive.
+    unsafe fn stage(job: NonNull<Self>) -> *mut Stage<F, T> {
+        // SAFETY: the job is alive.
+        UnsafeCell::raw_get(unsafe { &raw const (*job.as_ptr()).stage })
+    }
+
     /// # Safety
     ///
     /// The caller has claimed the closure and has not taken it yet.
     unsafe fn take_closure(job: NonNull<Self>) -> F {
+        // SAFETY: the claimant has a reference to the job, so it is alive.
+        let stage = unsafe { Self::stage(job) };
         // SAFETY: between claim and done the stage belongs to the claimant.
-        let stage = unsafe { &mut *(*job.as_ptr()).stage.get() };
-        match mem::replace(stage, Stage::Empty) {
+        match unsafe { stage.replace(Stage::Empty) } {
             Stage::Waiting(closure) => closure,
             Stage::Finished(_) | Stage::Empty => unreachable!("a claim is won once"),
         }
@@ -155,10 +168,10 @@ where
     ///
     /// The caller is the handle, and has read that the job is done.
     unsafe fn take_outcome(head: NonNull<Head<T>>) -> Option<Outcome<T>> {
-        let job = head.cast::<Self>();
+        // SAFETY: the handle has not left, so the job is alive.
+        let stage = unsafe { Self::stage(head.cast()) };
         // SAFETY: once done, the stage belongs to the handle as long as that has not left.
-        let stage = unsafe { &mut *(*job.as_ptr()).stage.get() };
-        match mem::replace(stage, Stage::Empty) {
+        match unsafe { stage.replace(Stage::Empty) } {
             Stage::Finished(outcome) => Some(outcome),
             Stage::Waiting(_) | Stage::Empty => None,
         }
@@ -188,7 +201,7 @@ unsafe impl<T: Send> Send for Promised<T> {}
 // SAFETY: through a shared reference only the latch's state is read, which is atomic.
 unsafe impl<T: Send> Sync for Promised<T> {}
 
-impl<T> Promised<T> {
+impl<T: 'static> Promised<T> {
     /// Whether the outcome is there.
     pub(crate) fn is_done(&self) -> bool {
         self.latch().state.is_done()
@@ -239,7 +252,7 @@ impl<T> Promised<T> {
     }
 }
 
-impl<T> Drop for Promised<T> {
+impl<T: 'static> Drop for Promised<T> {
     fn drop(&mut self) {
         let free = self.ops().free;
         // The reference to the latch ends with this statement, before the other side may free the job.
@@ -251,7 +264,7 @@ impl<T> Drop for Promised<T> {
     }
 }
 
-impl<T> fmt::Debug for Promised<T> {
+impl<T: 'static> fmt::Debug for Promised<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.latch().state.fmt(f)
     }

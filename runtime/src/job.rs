@@ -50,6 +50,8 @@ pub(crate) struct Entry(NonNull<Header>);
 // SAFETY: a job's closure and result are `Send` (the constructors ask for it), and its shared parts are
 // synchronised by its state.
 unsafe impl Send for Entry {}
+// SAFETY: a shared reference to an entry gives away its address and nothing else.
+unsafe impl Sync for Entry {}
 
 /// An entry that was not accepted.
 #[derive(Debug)]
@@ -83,13 +85,14 @@ impl Entry {
         Task::from_ptr(self.into_header().as_ptr().cast())
     }
 
-    /// The entry that a word stands for; `None` for null, which is nobody's word.
+    /// The entry that a word stands for.
     ///
     /// # Safety
     ///
     /// The task was made by [`into_task`](Entry::into_task).
-    pub(crate) unsafe fn from_task(task: Task) -> Option<Self> {
-        NonNull::new(task.into_ptr().cast()).map(Self)
+    pub(crate) unsafe fn from_task(task: Task) -> Self {
+        // SAFETY: `into_task` made the word from a pointer that is not null.
+        Self(unsafe { NonNull::new_unchecked(task.into_ptr().cast()) })
     }
 
     /// Runs the task, unless its handle's owner has run it already.
@@ -268,7 +271,7 @@ mod tests {
         let task = detached(|| ()).into_task();
         // SAFETY: the task was made by `into_task`.
         let entry = unsafe { Entry::from_task(task) };
-        entry.unwrap().run(&counts);
+        entry.run(&counts);
         assert_eq!(counts.ran(), 1);
     }
 

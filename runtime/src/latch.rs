@@ -16,7 +16,6 @@
 //! some later `park` of that thread returns on; std allows that to every caller of `park`.
 
 use std::cell::UnsafeCell;
-use std::ptr::NonNull;
 use std::thread::{self, Thread};
 use std::time::Instant;
 
@@ -80,15 +79,15 @@ impl Latch {
     ///
     /// The caller holds the entry's reference and has claimed the job, and does not use `this` after,
     /// unless it is told to be the last.
-    pub(crate) unsafe fn set(this: NonNull<Self>) -> Left {
+    pub(crate) unsafe fn set(this: *const Self) -> Left {
         // SAFETY: the entry's reference keeps the latch alive until `finish` gives it up, and the state
         // is all atomic, so that the reference may outlive the memory by the tail of that call.
-        let state = unsafe { &(*this.as_ptr()).state };
+        let state = unsafe { &(*this).state };
         match state.finish() {
             Finished::Released(left) => left,
             Finished::WaiterRegistered => {
                 // SAFETY: the entry's reference is still held, so the latch is alive.
-                let slot = UnsafeCell::raw_get(unsafe { &raw const (*this.as_ptr()).waiter });
+                let slot = UnsafeCell::raw_get(unsafe { &raw const (*this).waiter });
                 // SAFETY: `DONE` joined a set `WAITER`: the slot is the finisher's now.
                 let waiting = unsafe { (*slot).take() };
                 let left = state.leave_entry();
