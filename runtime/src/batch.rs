@@ -115,6 +115,9 @@ impl<B: Backend> Batch<B> {
 
     /// Submits what is collected; keeps what is refused.
     fn flush(&mut self) -> (usize, Option<RefusedReason>) {
+        if self.entries.is_empty() {
+            return (0, None);
+        }
         let mut entries = mem::take(&mut self.entries).into_iter();
         let (accepted, refused) = current::with_origin(|origin| {
             let control = &self.shared.control;
