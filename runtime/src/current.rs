@@ -34,10 +34,18 @@ impl Home {
     }
 }
 
-/// A worker thread's note about itself; its pointers are good as long as it is there.
+/// A worker thread's note about itself.
 #[derive(Clone, Copy)]
 struct Note {
     home: Home,
+    /// Gone once the work is over. The rest stays: destructors of thread-locals are still to run, and
+    /// whoever stops the runtime waits for them.
+    work: Option<Work>,
+}
+
+/// What a worker works with; good as long as it is noted.
+#[derive(Clone, Copy)]
+struct Work {
     counts: NonNull<WorkerCounts>,
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
@@ -62,23 +70,29 @@ pub(crate) fn as_worker<B: Backend, R>(
     worker: &Worker<'_, B>,
     body: impl FnOnce() -> R,
 ) -> R {
-    struct TornOff;
-    impl Drop for TornOff {
+    struct Over(Home);
+    impl Drop for Over {
         fn drop(&mut self) {
-            NOTE.set(None);
+            NOTE.set(Some(Note {
+                home: self.0,
+                work: None,
+            }));
         }
     }
-    // The three references outlive this call, and the note is torn off before it ends.
-    let _torn_off = TornOff;
+    let home = Home::new(shared, tag);
+    // The references outlive this call, and what is noted of them goes before it ends.
+    let _over = Over(home);
     NOTE.set(Some(Note {
-        home: Home::new(shared, tag),
-        counts: NonNull::from(counts),
-        worker: NonNull::from(worker).cast(),
+        home,
+        work: Some(Work {
+            counts: NonNull::from(counts),
+            worker: NonNull::from(worker).cast(),
+        }),
     }));
     body()
 }
 
-/// Whether this thread is a worker of that runtime, of whichever tag.
+/// Whether this thread is a worker of that runtime, of whichever tag, or was until its work was over.
 pub(crate) fn is_worker_of<B: Backend>(shared: &Shared<B>) -> bool {
     NOTE.get()
         .is_some_and(|note| note.home.runtime == ptr::from_ref(shared).addr())
@@ -91,25 +105,26 @@ pub(crate) fn with_worker<B: Backend, R>(
     tag: TagIndex,
     act: impl FnOnce(Option<&Worker<'_, B>>) -> R,
 ) -> R {
-    let note = NOTE
-        .get()
-        .filter(|note| note.home == Home::new(shared, tag));
-    act(note.map(|note| {
-        // SAFETY: the note is there, so `as_worker` is running on this thread, below us on the stack, and
+    act(work_at(Home::new(shared, tag)).map(|work| {
+        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and
         // its worker is alive until after this call. The addresses are equal and `shared` is alive: it is
         // the runtime that the note was written for, so `B` is the backend of that worker.
-        unsafe { note.worker.cast::<Worker<'_, B>>().as_ref() }
+        unsafe { work.worker.cast::<Worker<'_, B>>().as_ref() }
     }))
 }
 
 /// Calls `act` with this worker's counts, if this thread is a worker there.
 pub(crate) fn with_counts<R>(home: Home, act: impl FnOnce(Option<&WorkerCounts>) -> R) -> R {
-    let note = NOTE.get().filter(|note| note.home == home);
-    act(note.map(|note| {
-        // SAFETY: the note is there, so `as_worker` is running on this thread, below us on the stack, and
+    act(work_at(home).map(|work| {
+        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and
         // the counts that it borrows are alive until after this call.
-        unsafe { note.counts.as_ref() }
+        unsafe { work.counts.as_ref() }
     }))
+}
+
+fn work_at(home: Home) -> Option<Work> {
+    let note = NOTE.get().filter(|note| note.home == home)?;
+    note.work
 }
 
 /// Calls `act` with this thread's origin.

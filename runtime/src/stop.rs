@@ -268,10 +268,8 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
 
 /// Joins the threads of workers that have left, so that their thread-locals are gone; detaches the others.
 fn join_threads(threads: Vec<(Slot, JoinHandle<()>)>, running: &BTreeSet<Slot>) {
-    let me = thread::current().id();
     for (slot, thread) in threads {
-        // This may be a worker's thread that is past its work and drops its thread-locals.
-        if !running.contains(&slot) && thread.thread().id() != me {
+        if !running.contains(&slot) {
             // A panic here would be a defect of this crate, reported by the panic hook already.
             drop(thread.join());
         }
