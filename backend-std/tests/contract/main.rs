@@ -12,6 +12,8 @@ mod bed;
 mod bounded_wakes;
 mod fences;
 mod lost_wake;
+// A check that hangs, as it must here, leaves a thread behind, and Miri takes that for an error.
+#[cfg(not(miri))]
 mod negative;
 mod one_word;
 mod order;
