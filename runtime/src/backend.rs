@@ -116,8 +116,10 @@ impl Backend for Std {
     }
 }
 
-/// What the features select; the crate root re-exports it.
+/// What the crate root has of this file: the contract, and what the features select.
 pub(crate) mod selected {
+    pub use super::{Backend, FenceChoice};
+
     /// The backend of [`Runtime`]: the best that the chosen features have for this system.
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub type DefaultBackend = super::Linux;
