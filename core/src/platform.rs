@@ -86,6 +86,9 @@ pub trait TaskQueue: Send {
     /// The task itself, when there is no room.
     fn push(&mut self, task: Task) -> Result<(), Task>;
 
+    /// How many more tasks fit; `usize::MAX` for a queue that grows.
+    fn room(&self) -> usize;
+
     /// Takes the oldest task.
     fn pop(&mut self) -> Option<Task>;
 
@@ -100,12 +103,24 @@ pub trait TaskQueue: Send {
 
 /// An array whose length is fixed when it is made.
 pub trait Array<T>: Deref<Target = [T]> + Sized {
+    /// Makes `len` items, in order, until one fails.
+    ///
+    /// # Errors
+    ///
+    /// What `make` returned, or [`CapacityError`] when this kind of array cannot hold so many.
+    fn try_from_fn<E: From<CapacityError>>(
+        len: usize,
+        make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<Self, E>;
+
     /// Makes `len` items, in order.
     ///
     /// # Errors
     ///
     /// [`CapacityError`] when this kind of array cannot hold so many.
-    fn from_fn(len: usize, make: impl FnMut(usize) -> T) -> Result<Self, CapacityError>;
+    fn from_fn(len: usize, mut make: impl FnMut(usize) -> T) -> Result<Self, CapacityError> {
+        Self::try_from_fn(len, |index| Ok(make(index)))
+    }
 }
 
 /// More items were asked for than the platform's storage can hold.

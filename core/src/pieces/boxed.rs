@@ -9,8 +9,11 @@ use crate::platform::{Array, CapacityError, TaskQueue};
 use crate::task::Task;
 
 impl<T> Array<T> for Box<[T]> {
-    fn from_fn(len: usize, make: impl FnMut(usize) -> T) -> Result<Self, CapacityError> {
-        Ok((0..len).map(make).collect())
+    fn try_from_fn<E: From<CapacityError>>(
+        len: usize,
+        make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<Self, E> {
+        (0..len).map(make).collect()
     }
 }
 
@@ -22,6 +25,10 @@ impl TaskQueue for VecDeque<Task> {
     fn push(&mut self, task: Task) -> Result<(), Task> {
         self.push_back(task);
         Ok(())
+    }
+
+    fn room(&self) -> usize {
+        usize::MAX
     }
 
     fn pop(&mut self) -> Option<Task> {

@@ -10,14 +10,17 @@ pub type FixedArray<T, const N: usize> = heapless::Vec<T, N>;
 pub type FixedQueue<const N: usize> = heapless::Deque<Task, N>;
 
 impl<T, const N: usize> Array<T> for FixedArray<T, N> {
-    fn from_fn(len: usize, mut make: impl FnMut(usize) -> T) -> Result<Self, CapacityError> {
+    fn try_from_fn<E: From<CapacityError>>(
+        len: usize,
+        make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<Self, E> {
         if len > N {
-            return Err(CapacityError {
+            return Err(E::from(CapacityError {
                 requested: len,
                 capacity: N,
-            });
+            }));
         }
-        Ok((0..len).map(&mut make).collect())
+        (0..len).map(make).collect()
     }
 }
 
@@ -28,6 +31,10 @@ impl<const N: usize> TaskQueue for FixedQueue<N> {
 
     fn push(&mut self, task: Task) -> Result<(), Task> {
         self.push_back(task)
+    }
+
+    fn room(&self) -> usize {
+        N - heapless::Deque::len(self)
     }
 
     fn pop(&mut self) -> Option<Task> {

@@ -1,0 +1,194 @@
+//! What a tag is made of: numbers that are checked before anything exists.
+
+use core::fmt;
+
+use crate::platform::{CapacityError, TagIndex};
+
+/// The shape of one tag: how many workers, how long their queues are, how priorities age.
+///
+/// ```
+/// use parkade_core::TagConfig;
+///
+/// let tag = TagConfig::new(4).run_queue(64).ageing(8);
+/// assert_eq!(tag.workers, 4);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TagConfig {
+    /// Workers, at least 1.
+    pub workers: usize,
+    /// Capacity of each worker's run queue in tasks, a power of two of at least 2; by default 256.
+    pub run_queue: usize,
+    /// Most tasks that an inbox takes, at least 1; by default whatever the platform's queue holds.
+    pub inbox_limit: usize,
+    /// Every how many picks the priority inbox is looked at last instead of first, at least 2; by
+    /// default 16.
+    pub ageing: u32,
+    /// Most tasks that a thief takes at a time (K), between 1 and half of `run_queue`; by default 1.
+    pub steal_batch: usize,
+}
+
+impl TagConfig {
+    /// A tag of `workers` workers with the default queues.
+    #[must_use]
+    pub const fn new(workers: usize) -> Self {
+        Self {
+            workers,
+            run_queue: 256,
+            inbox_limit: usize::MAX,
+            ageing: 16,
+            steal_batch: 1,
+        }
+    }
+
+    /// Sets the capacity of each run queue, in tasks.
+    #[must_use]
+    pub const fn run_queue(mut self, tasks: usize) -> Self {
+        self.run_queue = tasks;
+        self
+    }
+
+    /// Sets the most tasks that an inbox takes.
+    #[must_use]
+    pub const fn inbox_limit(mut self, tasks: usize) -> Self {
+        self.inbox_limit = tasks;
+        self
+    }
+
+    /// Sets every how many picks normal tasks go before high-priority ones.
+    #[must_use]
+    pub const fn ageing(mut self, picks: u32) -> Self {
+        self.ageing = picks;
+        self
+    }
+
+    /// Sets the most tasks that a thief takes at a time.
+    #[must_use]
+    pub const fn steal_batch(mut self, tasks: usize) -> Self {
+        self.steal_batch = tasks;
+        self
+    }
+
+    pub(crate) fn check(&self, tag: TagIndex) -> Result<(), ConfigError> {
+        let largest_batch = self.run_queue / 2;
+        if self.workers == 0 {
+            Err(ConfigError::NoWorkers { tag })
+        } else if !self.run_queue.is_power_of_two() || self.run_queue < 2 {
+            Err(ConfigError::RunQueue {
+                tag,
+                capacity: self.run_queue,
+            })
+        } else if self.inbox_limit == 0 {
+            Err(ConfigError::InboxLimit { tag })
+        } else if self.ageing < 2 {
+            Err(ConfigError::Ageing {
+                tag,
+                picks: self.ageing,
+            })
+        } else if !(1..=largest_batch).contains(&self.steal_batch) {
+            Err(ConfigError::StealBatch {
+                tag,
+                tasks: self.steal_batch,
+                largest: largest_batch,
+            })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A shape that cannot be built; each variant names the value at fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// There is no tag at all.
+    NoTags,
+    /// A tag without workers: its tasks would never run.
+    NoWorkers {
+        /// The tag.
+        tag: TagIndex,
+    },
+    /// A run queue whose capacity is not a power of two of at least 2.
+    RunQueue {
+        /// The tag.
+        tag: TagIndex,
+        /// The capacity asked for, in tasks.
+        capacity: usize,
+    },
+    /// An inbox that takes nothing.
+    InboxLimit {
+        /// The tag.
+        tag: TagIndex,
+    },
+    /// Ageing so fast that high priority would never go first.
+    Ageing {
+        /// The tag.
+        tag: TagIndex,
+        /// The picks asked for.
+        picks: u32,
+    },
+    /// A steal batch outside its range.
+    StealBatch {
+        /// The tag.
+        tag: TagIndex,
+        /// The tasks asked for.
+        tasks: usize,
+        /// The largest batch for this run queue.
+        largest: usize,
+    },
+    /// More than the platform's storage holds.
+    Capacity(CapacityError),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTags => f.write_str("a scheduler needs at least one tag"),
+            Self::NoWorkers { tag } => {
+                write!(f, "tag {} has 0 workers; it needs at least 1", tag.0)
+            }
+            Self::RunQueue { tag, capacity } => write!(
+                f,
+                "tag {} has a run queue of {capacity} tasks; it must be a power of two of at least 2",
+                tag.0
+            ),
+            Self::InboxLimit { tag } => {
+                write!(
+                    f,
+                    "tag {} has an inbox of 0 tasks; it needs at least 1",
+                    tag.0
+                )
+            }
+            Self::Ageing { tag, picks } => write!(
+                f,
+                "tag {} ages every {picks} picks; it must be at least 2",
+                tag.0
+            ),
+            Self::StealBatch {
+                tag,
+                tasks,
+                largest,
+            } => write!(
+                f,
+                "tag {} steals {tasks} tasks at a time; it must be between 1 and {largest}",
+                tag.0
+            ),
+            Self::Capacity(_) => f.write_str("the platform's storage is too small"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Capacity(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<CapacityError> for ConfigError {
+    fn from(error: CapacityError) -> Self {
+        Self::Capacity(error)
+    }
+}

@@ -1,0 +1,124 @@
+//! The control: all tags of a scheduler, and the way in for its workers.
+
+use core::fmt;
+
+use crate::config::{ConfigError, TagConfig};
+use crate::platform::{Array, Platform, Slot, TagIndex};
+use crate::stop::{AlreadyStopping, Drivers, StopPolicy};
+use crate::sync::{AtomicBool, Ordering};
+use crate::tag::Tag;
+use crate::worker::Worker;
+
+/// A scheduler's deciding half: tags with their queues, lots and idle words.
+///
+/// Make one, register each worker thread with it and let that thread follow [`Worker::next`]; submit
+/// tasks to its tags from anywhere. It starts no thread and allocates only what the platform's arrays
+/// allocate, when it is made.
+pub struct TaskControl<P: Platform> {
+    tags: P::PerTag<Tag<P>>,
+    stopping: AtomicBool,
+}
+
+impl<P: Platform> TaskControl<P> {
+    /// A control with one tag per entry of `tags`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the tag and the value that cannot be built.
+    pub fn new(platform: &P, tags: &[TagConfig]) -> Result<Self, ConfigError> {
+        if tags.is_empty() {
+            return Err(ConfigError::NoTags);
+        }
+        let tags = P::PerTag::try_from_fn(tags.len(), |index| {
+            Tag::new(platform, TagIndex(index), &tags[index])
+        })?;
+        Ok(Self {
+            tags,
+            stopping: AtomicBool::new(false),
+        })
+    }
+
+    /// All tags, in the order of their configuration.
+    #[must_use]
+    pub fn tags(&self) -> &[Tag<P>] {
+        &self.tags
+    }
+
+    /// The tag at `index`, if there is one.
+    #[must_use]
+    pub fn tag(&self, TagIndex(index): TagIndex) -> Option<&Tag<P>> {
+        self.tags.get(index)
+    }
+
+    /// Makes the calling thread the worker of `slot`, until the [`Worker`] is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError`]: there is no such tag or worker, the slot is taken, or the control is stopping.
+    pub fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
+        let tag = self.tag(slot.tag).ok_or(RegisterError::NoSuchSlot(slot))?;
+        let group = tag
+            .groups
+            .get(slot.worker.0)
+            .ok_or(RegisterError::NoSuchSlot(slot))?;
+        if self.stopping.load(Ordering::Relaxed) && !tag.is_open() {
+            return Err(RegisterError::Stopping);
+        }
+        let queue = group
+            .run_queue
+            .owner()
+            .ok_or(RegisterError::SlotTaken(slot))?;
+        Ok(Worker::new(slot, tag, group, queue))
+    }
+
+    /// How many workers are registered, over all tags.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.tags.iter().map(Tag::workers).sum()
+    }
+
+    /// Begins to stop: the first of five steps, see [`crate::stop`].
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyStopping`] for every call but the first.
+    pub fn stop(&self, policy: StopPolicy) -> Result<Drivers<'_, P>, AlreadyStopping> {
+        if self.stopping.swap(true, Ordering::Relaxed) {
+            return Err(AlreadyStopping);
+        }
+        Ok(Drivers::new(self, policy))
+    }
+}
+
+/// A worker that cannot be registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The control has no such tag, or the tag no such worker.
+    NoSuchSlot(Slot),
+    /// Another thread is this worker.
+    SlotTaken(Slot),
+    /// The control has been told to stop.
+    Stopping,
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchSlot(slot) => write!(f, "there is no {slot}"),
+            Self::SlotTaken(slot) => write!(f, "{slot} is registered already"),
+            Self::Stopping => f.write_str("the scheduler is stopping or stopped"),
+        }
+    }
+}
+
+impl core::error::Error for RegisterError {}
+
+impl<P: Platform> fmt::Debug for TaskControl<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskControl")
+            .field("stopping", &self.stopping.load(Ordering::Relaxed))
+            .field("tags", &&*self.tags)
+            .finish()
+    }
+}

@@ -1,0 +1,248 @@
+//! The idle word: who sleeps, how many search, and whom to wake.
+//!
+//! # Vocabulary
+//!
+//! A worker is *announced* while its bit in the idle word is set: it found nothing and is about to sleep
+//! or sleeps. A *searcher* is an awake worker without a task that is counted in the same word: it was
+//! claimed for a wake, or it withdrew its announcement. A worker fresh from running a task looks for the
+//! next one *uncounted*. To *claim* a worker is to clear its bit and count it as a searcher in one step;
+//! whoever claims also signals that worker's lot.
+//!
+//! # Word layout
+//!
+//! Low bits: one per worker, set while announced ([`LOTS_PER_WORD`] of them). High bits: the number of
+//! searchers. More workers than that take several words under the same rules: a worker announces and is
+//! counted in its own word only, so sums over the words are safe.
+//!
+//! # Transitions
+//!
+//! Every transition is one read-modify-write, Relaxed: the fences F1 to F4 around them carry the order.
+//!
+//! 1. Submit: push; fence F1; read the word. Nobody announced: done. Searchers cover the tasks in that
+//!    queue: done (after F2, if F1 was a light fence: a light fence proves nothing to F4). Else claim;
+//!    a claim that fails starts over from the read, never gives up. Then signal the claimed lot.
+//! 2. Announce: set the own bit and leave the searchers, if counted, in one step; heavy fence F3; look
+//!    everywhere again. Saw work: withdraw (3) and try again. Else sleep (4).
+//! 3. Withdraw: bit still set: clear it and count yourself in one step. Bit gone: the claimer has
+//!    counted you. Either way you are counted now.
+//! 4. Sleep: take the lot's state; stopped? own bit gone? then you were claimed and counted; else park
+//!    on that state. A return from the park says nothing, only the bit does.
+//! 5. Release: a counted worker that took a task leaves the searchers; fence F4; looks everywhere; and
+//!    where it sees work, claims one more as in 1. This comes before it runs the task.
+//!
+//! # Danger
+//!
+//! A task may be pushed just when the last worker goes to sleep; a submitter may trust a searcher that
+//! has made its last look already; a wake may go to a worker that is leaving.
+//!
+//! # Why it cannot happen
+//!
+//! Push, F1, read against announce, F3, look: one of the two sees the other. Push, F1 (F2), read of the
+//! count against release, F4, look: likewise. Every decrement of the count is followed by a full look of
+//! the same worker (2 or 5), so no claimed wake and no trusted searcher is lost without a look that comes
+//! after. A claim and its count are one step, so the count is never too low to cover nor too high to
+//! trust.
+//!
+//! # Rejected
+//!
+//! Waking two per signal and no more (a batch of 64 used 2 of 9 workers); always waking one more after a
+//! wake (four system calls for a lone task, the floor is two); trusting any one searcher however many
+//! tasks wait (bursts crawl); two words, one for bits and one for the count (an exit between the two
+//! needs another fence).
+//!
+//! Source: the searcher count goes back to Go's scheduler (`runtime/proc.go`), the announcement with a
+//! second look to the eventcount; claiming exactly one sleeper by its bit replaces bthread's broadcast.
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+
+use crate::platform::{Array, CapacityError, Platform, WorkerIndex};
+use crate::sync::{AtomicUsize, Ordering};
+
+/// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones.
+pub const LOTS_PER_WORD: usize = if usize::BITS >= 64 { 57 } else { 26 };
+
+const ONE_SEARCHER: usize = 1 << LOTS_PER_WORD;
+const BITS: usize = ONE_SEARCHER - 1;
+
+/// The idle words of one tag.
+pub(crate) struct IdleWords<P: Platform> {
+    words: P::PerWorker<CachePadded<AtomicUsize>>,
+}
+
+/// What a submit found in the idle word, and so what came of its task's wake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// An idle worker was claimed and signalled.
+    Woke(WorkerIndex),
+    /// Enough workers were searching already.
+    Covered,
+    /// Nobody was idle. With no searcher either, every worker is busy: the moment to grow.
+    NobodyIdle {
+        /// How many workers were searching.
+        searchers: usize,
+    },
+}
+
+/// How a withdrawal found the own bit. The worker is counted as a searcher after either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Withdrawal {
+    TookBack,
+    WasClaimed,
+}
+
+impl<P: Platform> IdleWords<P> {
+    pub(crate) fn new(workers: usize) -> Result<Self, CapacityError> {
+        let words = P::PerWorker::from_fn(workers.div_ceil(LOTS_PER_WORD), |_| {
+            CachePadded::new(AtomicUsize::new(0))
+        })?;
+        Ok(Self { words })
+    }
+
+    /// The lowest announced worker: where an outside submit puts its task.
+    pub(crate) fn first_announced(&self) -> Option<WorkerIndex> {
+        self.words.iter().enumerate().find_map(|(at, word)| {
+            let announced = word.load(Ordering::Relaxed) & BITS;
+            (announced != 0).then(|| worker_at(at, announced))
+        })
+    }
+
+    /// The number of searchers if nobody is announced: a submit's fast way out.
+    #[inline]
+    pub(crate) fn nobody_announced(&self) -> Option<usize> {
+        self.words.iter().try_fold(0, |searchers, word| {
+            let value = word.load(Ordering::Relaxed);
+            (value & BITS == 0).then_some(searchers + value / ONE_SEARCHER)
+        })
+    }
+
+    /// How many workers are announced, and how many search.
+    pub(crate) fn census(&self) -> (usize, usize) {
+        self.words.iter().fold((0, 0), |(idle, searching), word| {
+            let value = word.load(Ordering::Relaxed);
+            (
+                idle + (value & BITS).count_ones() as usize,
+                searching + value / ONE_SEARCHER,
+            )
+        })
+    }
+
+    pub(crate) fn is_announced(&self, worker: WorkerIndex) -> bool {
+        let (word, bit) = self.place(worker);
+        word.load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// Transition 2, up to the fence.
+    pub(crate) fn announce(&self, worker: WorkerIndex, counted: bool) {
+        let (word, bit) = self.place(worker);
+        let leave = if counted { ONE_SEARCHER } else { 0 };
+        word.fetch_add(bit.wrapping_sub(leave), Ordering::Relaxed);
+    }
+
+    /// Transition 3.
+    pub(crate) fn withdraw(&self, worker: WorkerIndex) -> Withdrawal {
+        let (word, bit) = self.place(worker);
+        let mut value = word.load(Ordering::Relaxed);
+        while value & bit != 0 {
+            match word.compare_exchange_weak(
+                value,
+                value - bit + ONE_SEARCHER,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Withdrawal::TookBack,
+                Err(now) => value = now,
+            }
+        }
+        Withdrawal::WasClaimed
+    }
+
+    /// Transition 5, up to the fence.
+    pub(crate) fn leave_searchers(&self, worker: WorkerIndex) {
+        self.place(worker)
+            .0
+            .fetch_sub(ONE_SEARCHER, Ordering::Relaxed);
+    }
+
+    /// Transition 1 from the read on: claims `preferred` if it is announced, else the lowest announced
+    /// worker, unless `queued` tasks are covered by searchers. The caller signals the claimed lot.
+    pub(crate) fn claim(&self, queued: usize, preferred: Option<WorkerIndex>) -> Wake {
+        loop {
+            let mut searchers = 0;
+            let mut candidate = None;
+            for (at, word) in self.words.iter().enumerate() {
+                let value = word.load(Ordering::Relaxed);
+                searchers += value / ONE_SEARCHER;
+                let announced = value & BITS;
+                if announced == 0 {
+                    continue;
+                }
+                let wanted = preferred.filter(|&WorkerIndex(index)| {
+                    index / LOTS_PER_WORD == at && announced & bit_of(index) != 0
+                });
+                if candidate.is_none() || wanted.is_some() {
+                    let worker = wanted.unwrap_or(worker_at(at, announced));
+                    candidate = Some((worker, word, value));
+                }
+            }
+            let Some((worker, word, value)) = candidate else {
+                return Wake::NobodyIdle { searchers };
+            };
+            if searchers >= queued.max(1) {
+                return Wake::Covered;
+            }
+            if claim_bit(word, value, bit_of(worker.0)) {
+                return Wake::Woke(worker);
+            }
+        }
+    }
+
+    /// Claims exactly this worker, if it is announced.
+    pub(crate) fn claim_exactly(&self, worker: WorkerIndex) -> bool {
+        let (word, bit) = self.place(worker);
+        loop {
+            let value = word.load(Ordering::Relaxed);
+            if value & bit == 0 {
+                return false;
+            }
+            if claim_bit(word, value, bit) {
+                return true;
+            }
+        }
+    }
+
+    fn place(&self, WorkerIndex(index): WorkerIndex) -> (&AtomicUsize, usize) {
+        (&self.words[index / LOTS_PER_WORD], bit_of(index))
+    }
+}
+
+/// The one step that clears a bit and counts its worker.
+fn claim_bit(word: &AtomicUsize, value: usize, bit: usize) -> bool {
+    word.compare_exchange(
+        value,
+        value - bit + ONE_SEARCHER,
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    )
+    .is_ok()
+}
+
+const fn bit_of(index: usize) -> usize {
+    1 << (index % LOTS_PER_WORD)
+}
+
+const fn worker_at(word: usize, announced: usize) -> WorkerIndex {
+    WorkerIndex(word * LOTS_PER_WORD + announced.trailing_zeros() as usize)
+}
+
+impl<P: Platform> fmt::Debug for IdleWords<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.words.iter().map(|word| {
+                let value = word.load(Ordering::Relaxed);
+                (value & BITS, value / ONE_SEARCHER)
+            }))
+            .finish()
+    }
+}

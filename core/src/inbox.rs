@@ -1,0 +1,218 @@
+//! The inbox: where tasks come in from outside, in order, under the platform's lock.
+//!
+//! The same type serves as a worker's inbox, as its mailbox (targeted work that nobody steals) and as a
+//! tag's priority inbox; they differ in who looks at them, not in what they are.
+//!
+//! The length and the closed flag are atomics *outside* the lock. A looker reads the length and takes no
+//! lock while it is 0; that makes the look lock-free, and so it needs the fences of the idle protocol
+//! ([`crate::idle`]) to be trusted. Both are written inside the lock only, so a task is counted when it
+//! can be taken, and a push that comes after the close is refused: the task comes back or is taken,
+//! never stranded.
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+
+use crate::counters::bump;
+use crate::platform::{Lock, Platform, TaskQueue};
+use crate::run_queue::Owner;
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::task::Task;
+
+/// A task that was not accepted, on its way back to its caller.
+#[derive(Debug)]
+#[must_use = "the refused task comes back here; dropped, it would be lost"]
+pub struct Refused {
+    /// The task, untouched.
+    pub task: Task,
+    /// Why it was not accepted.
+    pub reason: RefusedReason,
+}
+
+/// Why a task was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusedReason {
+    /// Every queue that could take it is full.
+    Full,
+    /// The scheduler has been told to stop.
+    Closed,
+}
+
+impl fmt::Display for RefusedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "every queue that could take the task is full",
+            Self::Closed => "the scheduler is stopping or stopped",
+        })
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task refused: {}", self.reason)
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// A first-in first-out queue that any thread may push to.
+pub struct Inbox<P: Platform> {
+    hints: CachePadded<Hints>,
+    queue: P::Lock<P::Queue>,
+    limit: usize,
+}
+
+/// What may be read without the lock.
+struct Hints {
+    len: AtomicUsize,
+    closed: AtomicBool,
+    accepted: AtomicUsize,
+    submits: AtomicUsize,
+}
+
+impl<P: Platform> Inbox<P> {
+    /// An empty, open inbox of at most `limit` tasks (`usize::MAX`: as many as the platform's queue
+    /// holds).
+    pub fn new(limit: usize) -> Self {
+        Self {
+            hints: CachePadded::new(Hints {
+                len: AtomicUsize::new(0),
+                closed: AtomicBool::new(false),
+                accepted: AtomicUsize::new(0),
+                submits: AtomicUsize::new(0),
+            }),
+            queue: P::Lock::new(P::Queue::new()),
+            limit,
+        }
+    }
+
+    /// Appends a task.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task, when the inbox is full or closed.
+    pub fn push(&self, task: Task) -> Result<(), Refused> {
+        match self.push_all(&mut core::iter::once(task)) {
+            (_, None) => Ok(()),
+            (_, Some(refused)) => Err(refused),
+        }
+    }
+
+    /// Appends tasks under one lock until `tasks` ends or one finds no room; returns how many were
+    /// accepted, and the one that was not. Those after it stay in the iterator, which runs inside the
+    /// lock: it must neither block nor submit.
+    pub fn push_all(&self, tasks: &mut impl Iterator<Item = Task>) -> (usize, Option<Refused>) {
+        self.queue.with(|queue| {
+            let before = queue.len();
+            let refused = tasks.find_map(|task| self.append(queue, task).err());
+            let accepted = queue.len() - before;
+            if accepted > 0 {
+                bump(&self.hints.accepted, accepted);
+                bump(&self.hints.submits, 1);
+                self.hints.len.store(queue.len(), Ordering::Relaxed);
+            }
+            (accepted, refused)
+        })
+    }
+
+    fn append(&self, queue: &mut P::Queue, task: Task) -> Result<(), Refused> {
+        if self.hints.closed.load(Ordering::Relaxed) {
+            let reason = RefusedReason::Closed;
+            return Err(Refused { task, reason });
+        }
+        let reason = RefusedReason::Full;
+        if queue.len() >= self.limit {
+            return Err(Refused { task, reason });
+        }
+        queue.push(task).map_err(|task| Refused { task, reason })
+    }
+
+    /// Appends the tasks that `spilled` yields for the room that it is told. They were accepted before,
+    /// so a closed inbox takes them too, and they are not counted again.
+    pub(crate) fn admit_spill<I>(&self, spilled: impl FnOnce(usize) -> I) -> usize
+    where
+        I: Iterator<Item = Task>,
+    {
+        self.queue.with(|queue| {
+            let before = queue.len();
+            let room = queue.room().min(self.limit.saturating_sub(before));
+            for task in spilled(room) {
+                if queue.push(task).is_err() {
+                    unreachable!("a queue holds as many tasks as its room says");
+                }
+            }
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
+            queue.len() - before
+        })
+    }
+
+    /// Takes the oldest task.
+    pub fn pop(&self) -> Option<Task> {
+        if self.is_empty() {
+            return None;
+        }
+        self.queue.with(|queue| self.pop_locked(queue))
+    }
+
+    /// Takes the oldest task and moves at most `limit` more to `owner`'s ring, where they keep their
+    /// order for the owner. Returns the task and how many were moved.
+    pub fn take(&self, owner: &Owner<'_, P>, limit: usize) -> Option<(Task, usize)> {
+        if self.is_empty() {
+            return None;
+        }
+        self.queue.with(|queue| {
+            let first = queue.pop()?;
+            let moved = owner.refill(queue, limit);
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
+            Some((first, moved))
+        })
+    }
+
+    fn pop_locked(&self, queue: &mut P::Queue) -> Option<Task> {
+        let task = queue.pop()?;
+        self.hints.len.store(queue.len(), Ordering::Relaxed);
+        Some(task)
+    }
+
+    /// Refuses every push from now on. What is queued stays until it is taken.
+    pub fn close(&self) {
+        self.queue
+            .with(|_| self.hints.closed.store(true, Ordering::Relaxed));
+    }
+
+    /// Whether [`close`](Inbox::close) has been called; a hint unless the caller closed it.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.hints.closed.load(Ordering::Relaxed)
+    }
+
+    /// How many tasks wait: one load, exact at some moment of the recent past.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hints.len.load(Ordering::Relaxed)
+    }
+
+    /// Whether [`len`](Inbox::len) is 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many tasks were ever accepted, and in how many submits.
+    pub(crate) fn accepted(&self) -> (usize, usize) {
+        (
+            self.hints.accepted.load(Ordering::Relaxed),
+            self.hints.submits.load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl<P: Platform> fmt::Debug for Inbox<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox")
+            .field("len", &self.len())
+            .field("closed", &self.is_closed())
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}

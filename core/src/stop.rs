@@ -1,0 +1,161 @@
+//! Stopping, in five steps that cannot be run out of order.
+//!
+//! 1. Drivers ([`Drivers`]): whatever makes tasks by itself (timers, a reactor) takes nothing new.
+//! 2. Close ([`Close`]): every tag refuses new tasks, from everywhere; no worker registers any more.
+//! 3. Lots ([`Lots`]): every lot is stopped, so every sleeper wakes, looks once more and leaves.
+//! 4. Interrupt ([`Interrupt`]): workers that are blocked in system calls are told, by whoever can.
+//! 5. Join ([`Join`]): until every worker is gone, or a deadline has passed.
+//!
+//! Each step is a value that the one before it yields; the caller does what the step is about between
+//! the calls. Why nothing is stranded: step 2 closes each inbox under its lock, so a push comes back or
+//! lies in the inbox before the lot is stopped in step 3; the stop bit is Release, a worker that sees it
+//! looks once more, and so finds it. A worker leaves only with its own queues empty, or with its tag
+//! abandoned; then [`Join::take_queued`] has the rest.
+
+use core::fmt;
+
+use crate::control::TaskControl;
+use crate::platform::{Platform, TagIndex};
+use crate::task::Task;
+
+/// What becomes of tasks that are queued when the scheduler stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StopPolicy {
+    /// They run.
+    Drain,
+    /// They come back from [`Join::take_queued`], to be dropped.
+    Abandon,
+}
+
+/// The scheduler is stopping or stopped already: only one caller takes the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlreadyStopping;
+
+impl fmt::Display for AlreadyStopping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the scheduler is stopping or stopped already")
+    }
+}
+
+impl core::error::Error for AlreadyStopping {}
+
+macro_rules! step {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[must_use = "a stop that is not carried on leaves the scheduler half stopped"]
+        pub struct $name<'c, P: Platform> {
+            control: &'c TaskControl<P>,
+            policy: StopPolicy,
+        }
+
+        impl<P: Platform> fmt::Debug for $name<'_, P> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))
+                    .field("policy", &self.policy)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+step! {
+    /// Step 1: stop timers and reactors, then call [`drivers_stopped`](Drivers::drivers_stopped).
+    Drivers
+}
+step! {
+    /// Step 2: call [`close`](Close::close).
+    Close
+}
+step! {
+    /// Step 3: call [`stop_lots`](Lots::stop_lots).
+    Lots
+}
+step! {
+    /// Step 4: interrupt blocked workers, then call [`interrupted`](Interrupt::interrupted).
+    Interrupt
+}
+step! {
+    /// Step 5: wait for the workers, then call [`joined`](Join::joined).
+    Join
+}
+
+impl<'c, P: Platform> Drivers<'c, P> {
+    pub(crate) fn new(control: &'c TaskControl<P>, policy: StopPolicy) -> Self {
+        Self { control, policy }
+    }
+
+    /// Says that nothing makes tasks by itself any more.
+    pub fn drivers_stopped(self) -> Close<'c, P> {
+        let Self { control, policy } = self;
+        Close { control, policy }
+    }
+}
+
+impl<'c, P: Platform> Close<'c, P> {
+    /// Refuses new tasks in every tag and closes every inbox.
+    pub fn close(self) -> Lots<'c, P> {
+        let Self { control, policy } = self;
+        control.tags().iter().for_each(|tag| tag.close(policy));
+        Lots { control, policy }
+    }
+}
+
+impl<'c, P: Platform> Lots<'c, P> {
+    /// Stops every lot and wakes every sleeper.
+    pub fn stop_lots(self) -> Interrupt<'c, P> {
+        let Self { control, policy } = self;
+        control.tags().iter().for_each(|tag| tag.stop_lots());
+        Interrupt { control, policy }
+    }
+}
+
+impl<'c, P: Platform> Interrupt<'c, P> {
+    /// Says that blocked workers were told, or that nobody can tell them.
+    pub fn interrupted(self) -> Join<'c, P> {
+        let Self { control, policy } = self;
+        Join { control, policy }
+    }
+}
+
+impl<P: Platform> Join<'_, P> {
+    /// Turns a drain into an abandonment, because the caller will not wait longer: each worker leaves
+    /// after the task that it runs.
+    pub fn abandon(&self) {
+        self.control
+            .tags()
+            .iter()
+            .for_each(|tag| tag.close(StopPolicy::Abandon));
+    }
+
+    /// Takes one of the tasks that will not run, with its tag, until there are none. Call it for an
+    /// abandoned scheduler; in a draining one it takes tasks away from workers that would run them.
+    pub fn take_queued(&self) -> Option<(TagIndex, Task)> {
+        let tags = self.control.tags().iter().enumerate();
+        tags.fold(None, |found, (index, tag)| {
+            found.or_else(|| tag.take_queued().map(|task| (TagIndex(index), task)))
+        })
+    }
+
+    /// How many workers are still registered.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.control.workers()
+    }
+
+    /// Ends the sequence.
+    pub fn joined(self) -> Stopped {
+        Stopped {
+            policy: self.policy,
+            remaining: self.remaining(),
+        }
+    }
+}
+
+/// What a stop came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped {
+    /// The policy that it began with.
+    pub policy: StopPolicy,
+    /// Workers that had not left when the caller stopped waiting; 0 after a full stop.
+    pub remaining: usize,
+}

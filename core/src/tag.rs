@@ -1,0 +1,366 @@
+//! A tag: an isolated set of workers, and the way in for tasks from outside.
+//!
+//! No task crosses from one tag to another. A tag owns its groups (one per worker), its idle word, its
+//! priority inbox and its counters; everything in here may be called from any thread.
+
+use core::fmt;
+use core::iter;
+
+use crate::config::{ConfigError, TagConfig};
+use crate::counters::{Counters, WakeCounters};
+use crate::group::Group;
+use crate::idle::{IdleWords, Wake};
+use crate::inbox::{Inbox, Refused, RefusedReason};
+use crate::origin::Origin;
+use crate::platform::{Array, Platform, Slot, TagIndex, WorkerIndex};
+use crate::stop::StopPolicy;
+use crate::sync::{AtomicUsize, Ordering, fence};
+use crate::task::Task;
+use crate::walk::Walk;
+
+/// An inbox longer than this many tasks makes an outside thread draw another one.
+const LONG_INBOX: usize = 256;
+
+/// Whether a task goes before others of its tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Priority {
+    /// In turn.
+    #[default]
+    Normal,
+    /// Before normal tasks, but for the ageing picks ([`TagConfig::ageing`]).
+    High,
+}
+
+/// An isolated set of workers with queues of their own.
+///
+/// Get one from [`TaskControl::tag`](crate::TaskControl::tag) and submit tasks to it from any thread.
+pub struct Tag<P: Platform> {
+    pub(crate) groups: P::PerWorker<Group<P>>,
+    pub(crate) idle: IdleWords<P>,
+    pub(crate) priority: Inbox<P>,
+    pub(crate) ageing: u32,
+    pub(crate) fences: P::Fences,
+    pub(crate) wakes: WakeCounters,
+    intake: AtomicUsize,
+}
+
+// The values of a tag's intake; it only ever grows.
+const OPEN: usize = 0;
+const DRAINING: usize = 1;
+const ABANDONED: usize = 2;
+
+/// Why a worker is claimed: decides which counter it shows up in.
+#[derive(Clone, Copy)]
+pub(crate) enum Cause {
+    Submit,
+    Chain,
+}
+
+impl<P: Platform> Tag<P> {
+    pub(crate) fn new(
+        platform: &P,
+        tag: TagIndex,
+        config: &TagConfig,
+    ) -> Result<Self, ConfigError> {
+        config.check(tag)?;
+        let groups = P::PerWorker::try_from_fn(config.workers, |index| {
+            let worker = WorkerIndex(index);
+            Group::new(platform, Slot { tag, worker }, config)
+        })?;
+        Ok(Self {
+            groups,
+            idle: IdleWords::new(config.workers)?,
+            priority: Inbox::new(config.inbox_limit),
+            ageing: config.ageing,
+            fences: platform.fences(),
+            wakes: WakeCounters::new(),
+            intake: AtomicUsize::new(OPEN),
+        })
+    }
+
+    /// Submits a task from any thread and wakes a worker for it if one is needed.
+    ///
+    /// Costs one lock, one fence and a load while nobody is idle; one compare-and-swap and one call to
+    /// the park when somebody is. Never sleeps for room.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: every inbox is full, or the tag is closed.
+    pub fn submit(&self, task: Task, priority: Priority, origin: &Origin) -> Result<Wake, Refused> {
+        let (inbox, preferred) = match priority {
+            Priority::High => {
+                self.priority.push(task)?;
+                (&self.priority, None)
+            }
+            Priority::Normal => self.place(task, origin)?,
+        };
+        // Ordering[idle.submit.fence]: F1, with `idle.announce.fence` and `idle.release.fence`. Either
+        // the read below sees who announced or left the searchers, or their look sees the push.
+        fence("idle.submit.fence");
+        Ok(self.wake_one(inbox.len(), preferred, Cause::Submit))
+    }
+
+    /// Submits all tasks of an iterator as one: under one lock where they fit in one inbox, with one
+    /// fence, and with as many wakes as there is work and idle workers for. Returns how many were
+    /// accepted, and the first task for which there was no room anywhere; those after it stay in the
+    /// iterator. The iterator runs inside the lock: it must neither block nor submit.
+    pub fn submit_batch(
+        &self,
+        tasks: &mut impl Iterator<Item = Task>,
+        priority: Priority,
+        origin: &Origin,
+    ) -> (usize, Option<Refused>) {
+        let mut preferred = None;
+        let mut accepted = 0;
+        let mut refused = None;
+        // Each round fills one inbox; a task that finds its inbox full is placed alone where there is
+        // room, and the rest goes on from there.
+        let mut inbox = match priority {
+            Priority::High => &self.priority,
+            Priority::Normal => {
+                let (index, announced) = self.choose(origin);
+                preferred = announced;
+                &self.groups[index].inbox
+            }
+        };
+        loop {
+            let (count, left_over) = inbox.push_all(tasks);
+            accepted += count;
+            let Some(left_over) = left_over else { break };
+            let placed = match priority {
+                Priority::High => Err(left_over),
+                Priority::Normal => self.place(left_over.task, origin),
+            };
+            match placed {
+                Ok((next, _)) => {
+                    accepted += 1;
+                    inbox = next;
+                }
+                Err(left_over) => {
+                    refused = Some(left_over);
+                    break;
+                }
+            }
+        }
+        if accepted > 0 {
+            // Ordering[idle.submit.fence]: F1 as in a single submit, once after the last push.
+            fence("idle.submit.fence");
+            let mut cause = Cause::Submit;
+            for _ in 0..accepted {
+                let Wake::Woke(_) = self.wake_one(accepted, preferred, cause) else {
+                    break;
+                };
+                cause = Cause::Chain;
+            }
+        }
+        (accepted, refused)
+    }
+
+    /// Submits a task that this one worker must run; nobody steals it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: the worker's mailbox is full, or the tag is closed.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such worker.
+    pub fn submit_to(&self, worker: WorkerIndex, task: Task) -> Result<Wake, Refused> {
+        self.groups[worker.0].mailbox.push(task)?;
+        // Ordering[idle.submit.fence]: F1 as in a single submit: either the claim below finds the
+        // worker's bit, or the worker's second look finds its mailbox filled.
+        fence("idle.submit.fence");
+        if self.idle.claim_exactly(worker) {
+            self.signal(worker, Cause::Submit);
+            return Ok(Wake::Woke(worker));
+        }
+        Ok(Wake::Covered)
+    }
+
+    /// The group to submit to: that of the worker who will be claimed, else the origin's.
+    fn choose(&self, origin: &Origin) -> (usize, Option<WorkerIndex>) {
+        if let Some(worker) = self.idle.first_announced() {
+            return (worker.0, Some(worker));
+        }
+        let sticky = &self.groups[origin.group(self.groups.len())].inbox;
+        if sticky.len() > LONG_INBOX || sticky.is_closed() {
+            origin.redraw();
+        }
+        (origin.group(self.groups.len()), None)
+    }
+
+    /// Pushes to the chosen inbox, or to any other that has room.
+    fn place(
+        &self,
+        task: Task,
+        origin: &Origin,
+    ) -> Result<(&Inbox<P>, Option<WorkerIndex>), Refused> {
+        let (chosen, preferred) = self.choose(origin);
+        let inbox = &self.groups[chosen].inbox;
+        let mut refused = match inbox.push(task) {
+            Ok(()) => return Ok((inbox, preferred)),
+            Err(refused) => refused,
+        };
+        for index in Walk::new(self.groups.len(), &mut origin.dice()) {
+            let inbox = &self.groups[index].inbox;
+            match inbox.push(refused.task) {
+                Ok(()) => return Ok((inbox, preferred)),
+                Err(again) => refused = again,
+            }
+        }
+        Err(refused)
+    }
+
+    /// Claims an idle worker for `queued` tasks, unless searchers cover them, and signals it. The caller
+    /// has a full fence between its push (or its count − 1) and this.
+    pub(crate) fn wake_one(
+        &self,
+        queued: usize,
+        preferred: Option<WorkerIndex>,
+        cause: Cause,
+    ) -> Wake {
+        let wake = self.idle.claim(queued, preferred);
+        if let Wake::Woke(worker) = wake {
+            self.signal(worker, cause);
+        }
+        wake
+    }
+
+    fn signal(&self, worker: WorkerIndex, cause: Cause) {
+        let counter = match cause {
+            Cause::Submit => &self.wakes.by_submit,
+            Cause::Chain => &self.wakes.by_chain,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.groups[worker.0].lot.signal(1);
+    }
+
+    /// The full look: the length of some queue that has work anyone may take.
+    pub(crate) fn sees_work(&self) -> Option<usize> {
+        let queued = |length: usize| (length > 0).then_some(length);
+        queued(self.priority.len()).or_else(|| {
+            self.groups.iter().find_map(|group| {
+                queued(group.inbox.len()).or_else(|| queued(group.run_queue.len()))
+            })
+        })
+    }
+
+    /// Whether the tag takes new tasks: one load.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.intake.load(Ordering::Relaxed) == OPEN
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.intake.load(Ordering::Relaxed) == ABANDONED
+    }
+
+    /// Refuses every task from now on; with `Abandon`, workers take none of the queued ones either.
+    pub(crate) fn close(&self, policy: StopPolicy) {
+        let intake = match policy {
+            StopPolicy::Drain => DRAINING,
+            StopPolicy::Abandon => ABANDONED,
+        };
+        self.intake.fetch_max(intake, Ordering::Relaxed);
+        self.priority.close();
+        for group in self.groups.iter() {
+            group.inbox.close();
+            group.mailbox.close();
+        }
+    }
+
+    pub(crate) fn stop_lots(&self) {
+        for group in self.groups.iter() {
+            self.wakes.by_stop.fetch_add(1, Ordering::Relaxed);
+            group.lot.stop();
+        }
+    }
+
+    /// Takes any queued task, from wherever it lies, as a thief; for a tag whose workers take none.
+    pub(crate) fn take_queued(&self) -> Option<Task> {
+        self.priority.pop().or_else(|| {
+            self.groups.iter().find_map(|group| {
+                group
+                    .mailbox
+                    .pop()
+                    .or_else(|| group.inbox.pop())
+                    .or_else(|| group.run_queue.steal_surely())
+            })
+        })
+    }
+
+    /// How many workers this tag has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How many workers are registered.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        let registered = self
+            .groups
+            .iter()
+            .filter(|group| group.run_queue.is_owned());
+        registered.count()
+    }
+
+    /// A snapshot of the tag's counters. Reads every group; may be called at any time from any thread.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        // The claims first: they are part of the submits that are read after them.
+        let by_submit = load(&self.wakes.by_submit);
+        let wakes_asked = by_submit.wrapping_add(load(&self.wakes.by_chain));
+        let (idle, searching) = self.idle.census();
+        let mut counters = Counters {
+            wakes_asked,
+            wake_calls: wakes_asked.wrapping_add(load(&self.wakes.by_stop)),
+            workers: self.workers(),
+            idle,
+            searching,
+            ..Counters::default()
+        };
+        let mut submits = 0_usize;
+        for group in self.groups.iter() {
+            let own = &group.counters;
+            let pushed = load(&own.pushed);
+            counters.spawned = counters.spawned.wrapping_add(pushed);
+            submits = submits.wrapping_add(pushed).wrapping_add(load(&own.moves));
+            counters.picked = counters.picked.wrapping_add(load(&own.picked));
+            counters.stolen = counters.stolen.wrapping_add(load(&own.stolen));
+            counters.parked = counters.parked.wrapping_add(load(&own.parked));
+        }
+        let inboxes = self
+            .groups
+            .iter()
+            .flat_map(|group| [&group.inbox, &group.mailbox]);
+        for inbox in inboxes.chain(iter::once(&self.priority)) {
+            let (tasks, times) = inbox.accepted();
+            counters.spawned = counters.spawned.wrapping_add(tasks);
+            submits = submits.wrapping_add(times);
+        }
+        counters.skipped_wakes = submits.saturating_sub(by_submit);
+        counters
+    }
+}
+
+/// A refusal of a task that never reached a queue.
+pub(crate) fn closed(task: Task) -> Refused {
+    Refused {
+        task,
+        reason: RefusedReason::Closed,
+    }
+}
+
+impl<P: Platform> fmt::Debug for Tag<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tag")
+            .field("open", &self.is_open())
+            .field("idle", &self.idle)
+            .field("priority", &self.priority)
+            .field("groups", &&*self.groups)
+            .field("wakes", &self.wakes)
+            .finish_non_exhaustive()
+    }
+}

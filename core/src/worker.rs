@@ -1,0 +1,352 @@
+//! A worker: the state machine that looks for work, goes to sleep and wakes its fellows.
+//!
+//! The thread (or hart) behind a worker asks [`Worker::next`] what to do and does it; this file decides.
+//! A worker is *awake*, counted as a searcher or not, or *announced*; [`crate::idle`] has the protocol
+//! and its numbers.
+
+use core::cell::Cell;
+use core::fmt;
+
+use crate::counters::bump;
+use crate::group::Group;
+use crate::idle::{Wake, Withdrawal};
+use crate::inbox::Refused;
+use crate::lot::State;
+use crate::platform::{Platform, Slot};
+use crate::run_queue::{Owner, Steal};
+use crate::sync::{fence, heavy, left_out, light};
+use crate::tag::{Cause, Tag, closed};
+use crate::task::Task;
+use crate::walk::{Dice, Walk};
+
+/// Every how many picks a worker looks at inboxes before its own run queue, so that endless local work
+/// does not starve tasks from outside. A prime, as in Go's scheduler, so that it does not beat with
+/// periods of the load.
+pub const FAIRNESS_PERIOD: u32 = 61;
+
+/// How many tasks a worker moves from an inbox to its run queue at most, beyond the one that it takes.
+pub const TAKE_BATCH: usize = 31;
+
+/// What a worker's thread must do next.
+#[derive(Debug)]
+#[must_use = "a task that is dropped here is lost, and a worker that does not park spins"]
+pub enum Next {
+    /// Run this task, then ask again.
+    Run(Task),
+    /// Call [`Worker::park`] with this state, then ask again.
+    Park(State),
+    /// Leave: the scheduler has stopped and there is nothing left for this worker.
+    Stop,
+}
+
+/// One registered worker. Made by [`TaskControl::register`](crate::TaskControl::register); belongs to
+/// one thread.
+pub struct Worker<'c, P: Platform> {
+    slot: Slot,
+    tag: &'c Tag<P>,
+    group: &'c Group<P>,
+    queue: Owner<'c, P>,
+    phase: Cell<Phase>,
+    stopping: Cell<bool>,
+    picks: Cell<u32>,
+    rotation: Cell<usize>,
+    dice: Cell<Dice>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// Running a task or looking for one; counted among the searchers or not.
+    Awake { counted: bool },
+    /// The own bit is set, or was until somebody claimed it.
+    Announced,
+}
+
+/// A task, and how many more came to the own run queue with it.
+struct Found {
+    task: Task,
+    moved: usize,
+}
+
+impl<'c, P: Platform> Worker<'c, P> {
+    pub(crate) fn new(
+        slot: Slot,
+        tag: &'c Tag<P>,
+        group: &'c Group<P>,
+        queue: Owner<'c, P>,
+    ) -> Self {
+        Self {
+            slot,
+            tag,
+            group,
+            queue,
+            phase: Cell::new(Phase::Awake { counted: false }),
+            stopping: Cell::new(false),
+            picks: Cell::new(0),
+            rotation: Cell::new(slot.worker.0),
+            dice: Cell::new(Dice::new(slot.worker.0 + 1)),
+        }
+    }
+
+    /// Which worker of which tag this is.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// The tag that this worker belongs to.
+    #[must_use]
+    pub fn tag(&self) -> &'c Tag<P> {
+        self.tag
+    }
+
+    /// Decides what this worker does next. Never blocks.
+    ///
+    /// With work in the own run queue it costs a few loads beside the pop.
+    #[inline]
+    pub fn next(&self) -> Next {
+        loop {
+            match self.phase.get() {
+                Phase::Awake { counted } => {
+                    if self.tag.is_abandoned() {
+                        return self.leave(counted);
+                    }
+                    if let Some(found) = self.find() {
+                        return Next::Run(self.settle(found, counted));
+                    }
+                    if self.stopping.get() {
+                        return self.leave(counted);
+                    }
+                    self.announce(counted);
+                }
+                Phase::Announced => {
+                    let state = self.group.lot.state();
+                    if state.is_stopped() {
+                        // One more look, after the stop bit: it sees all that was accepted before.
+                        self.stopping.set(true);
+                        self.withdraw();
+                    } else if self.tag.idle.is_announced(self.slot.worker) {
+                        return Next::Park(state);
+                    } else {
+                        self.phase.set(Phase::Awake { counted: true });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sleeps on this worker's lot until it is signalled, or returns for no reason; then ask
+    /// [`next`](Worker::next) again.
+    pub fn park(&self, state: State) {
+        bump(&self.group.counters.parked, 1);
+        self.group.lot.wait(state);
+    }
+
+    /// Appends a task that was made on this worker's thread to its own run queue, and wakes another
+    /// worker for it if one is needed.
+    ///
+    /// Two stores and one load of a shared word while nobody is idle. A full run queue spills half of
+    /// itself to the own inbox; never sleeps for room.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: both queues are full, or the tag is closed.
+    #[inline]
+    pub fn push(&self, task: Task) -> Result<Wake, Refused> {
+        if !self.tag.is_open() {
+            return Err(closed(task));
+        }
+        let mut published = 1;
+        if let Err(task) = self.queue.push(task) {
+            published += self.spill_and_push(task)?;
+        }
+        bump(&self.group.counters.pushed, 1);
+        Ok(self.after_publishing(published.max(self.queue.queue().len())))
+    }
+
+    #[cold]
+    fn spill_and_push(&self, task: Task) -> Result<usize, Refused> {
+        let spilled = self.queue.spill(&self.group.inbox);
+        match self.queue.push(task) {
+            Ok(()) => Ok(spilled),
+            Err(task) => Err(Refused {
+                task,
+                reason: crate::inbox::RefusedReason::Full,
+            }),
+        }
+    }
+
+    /// Transition 1 of the idle protocol from F1 on, for tasks that this worker made visible.
+    #[inline]
+    fn after_publishing(&self, queued: usize) -> Wake {
+        // Ordering[idle.push.fence]: F1, light, with the heavy `idle.announce.fence`: either the read
+        // below sees the announcement, or the announcer's look sees the push.
+        light("idle.push.fence", self.tag.fences);
+        if let Some(searchers) = self.tag.idle.nobody_announced() {
+            return Wake::NobodyIdle { searchers };
+        }
+        self.wake_after_light_fence(queued)
+    }
+
+    #[cold]
+    fn wake_after_light_fence(&self, queued: usize) -> Wake {
+        // Ordering[idle.push.second]: F2, with `idle.release.fence`: the count of searchers may be
+        // believed only after a real fence, because a light one and a plain one prove nothing to each
+        // other.
+        fence("idle.push.second");
+        self.tag.wake_one(queued, None, Cause::Submit)
+    }
+
+    /// Books a task that was found, before it runs.
+    #[inline]
+    fn settle(&self, found: Found, counted: bool) -> Task {
+        bump(&self.group.counters.picked, 1);
+        if counted {
+            // The release looks at the own run queue too, so it covers what was moved there.
+            self.release();
+        } else if found.moved > 0 && !left_out("idle.moved.check") {
+            bump(&self.group.counters.moves, 1);
+            self.after_publishing(found.moved);
+        }
+        found.task
+    }
+
+    /// Transition 5: leaves the searchers, looks everywhere, and wakes one more where there is work.
+    fn release(&self) {
+        self.phase.set(Phase::Awake { counted: false });
+        self.tag.idle.leave_searchers(self.slot.worker);
+        // Ordering[idle.release.fence]: F4, with `idle.submit.fence` and `idle.push.second`: a submitter
+        // that still counted this worker as a searcher pushed before, and the look sees its task.
+        fence("idle.release.fence");
+        if left_out("idle.release.look") {
+            return;
+        }
+        if let Some(queued) = self.tag.sees_work() {
+            self.tag.wake_one(queued, None, Cause::Chain);
+        }
+    }
+
+    /// Transition 2: announces, then looks everywhere again.
+    fn announce(&self, counted: bool) {
+        self.tag.idle.announce(self.slot.worker, counted);
+        self.phase.set(Phase::Announced);
+        // Ordering[idle.announce.fence]: F3, heavy, with `idle.submit.fence` and the light
+        // `idle.push.fence`: either the look below sees the push, or the pusher sees the announcement.
+        heavy("idle.announce.fence", self.tag.fences);
+        if left_out("idle.announce.look") {
+            return;
+        }
+        if !self.group.mailbox.is_empty() || self.tag.sees_work().is_some() {
+            self.withdraw();
+        }
+    }
+
+    /// Transition 3: takes the own bit back, or accepts the claim that has cleared it.
+    fn withdraw(&self) {
+        match self.tag.idle.withdraw(self.slot.worker) {
+            Withdrawal::TookBack | Withdrawal::WasClaimed => {
+                self.phase.set(Phase::Awake { counted: true });
+            }
+        }
+    }
+
+    /// Leaves the searchers for good. Nobody else is woken: a stop wakes all.
+    fn leave(&self, counted: bool) -> Next {
+        if counted {
+            self.tag.idle.leave_searchers(self.slot.worker);
+            self.phase.set(Phase::Awake { counted: false });
+        }
+        Next::Stop
+    }
+
+    /// The looking order: mailbox; priority inbox, but for ageing picks; own run queue; own inbox; then
+    /// every other worker's. Every 61st pick (`FAIRNESS_PERIOD`) inboxes go before run queues.
+    #[inline]
+    fn find(&self) -> Option<Found> {
+        let pick = self.picks.get().wrapping_add(1);
+        self.picks.set(pick);
+        let alone = |task| Found { task, moved: 0 };
+        if let Some(task) = self.group.mailbox.pop() {
+            return Some(alone(task));
+        }
+        if !self.tag.priority.is_empty()
+            && !pick.is_multiple_of(self.tag.ageing)
+            && let Some(task) = self.tag.priority.pop()
+        {
+            return Some(alone(task));
+        }
+        if pick.is_multiple_of(FAIRNESS_PERIOD)
+            && let Some(found) = self.find_in_turn()
+        {
+            return Some(found);
+        }
+        if let Some(task) = self.queue.pop() {
+            return Some(alone(task));
+        }
+        self.find_elsewhere()
+            .or_else(|| self.tag.priority.pop().map(alone))
+    }
+
+    /// The own inbox and one other, in rotation.
+    #[cold]
+    fn find_in_turn(&self) -> Option<Found> {
+        self.take_from(self.group, 0).or_else(|| {
+            let turn = (self.rotation.get() + 1) % self.tag.groups.len();
+            self.rotation.set(turn);
+            self.take_from(&self.tag.groups[turn], 0)
+        })
+    }
+
+    /// The own inbox, then every other worker's run queue and inbox.
+    fn find_elsewhere(&self) -> Option<Found> {
+        if let Some(found) = self.take_from(self.group, TAKE_BATCH) {
+            return Some(found);
+        }
+        let mut dice = self.dice.get();
+        let walk = Walk::new(self.tag.groups.len(), &mut dice);
+        self.dice.set(dice);
+        for index in walk {
+            if index == self.slot.worker.0 {
+                continue;
+            }
+            let victim = &self.tag.groups[index];
+            if let Steal::Taken(task, moved) = victim.run_queue.steal_into(&self.queue) {
+                bump(&self.group.counters.stolen, 1 + moved);
+                return Some(Found { task, moved });
+            }
+            if let Some(found) = self.take_from(victim, TAKE_BATCH) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn take_from(&self, group: &Group<P>, limit: usize) -> Option<Found> {
+        let (task, moved) = group.inbox.take(&self.queue, limit)?;
+        if !core::ptr::eq(group, self.group) {
+            bump(&self.group.counters.stolen, 1 + moved);
+        }
+        Some(Found { task, moved })
+    }
+}
+
+impl<P: Platform> Drop for Worker<'_, P> {
+    /// Gives up its place: a claimed wake is passed on, what is queued stays where others find it.
+    fn drop(&mut self) {
+        if let Phase::Announced = self.phase.get() {
+            self.withdraw();
+        }
+        if let Phase::Awake { counted: true } = self.phase.get() {
+            self.release();
+        }
+    }
+}
+
+impl<P: Platform> fmt::Debug for Worker<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("slot", &self.slot)
+            .field("phase", &self.phase.get())
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
+    }
+}
