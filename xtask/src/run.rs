@@ -1,8 +1,9 @@
 //! Running one process: shown before it starts, bounded in time, timed, and judged by its exit code.
 //!
 //! Each process leads a process group (a job object on Windows), so that a step that runs out of time
-//! takes its grandchildren with it: a hung test binary does not outlive the test runner. A group does
-//! not get the terminal's Ctrl-C, so that is passed on from here.
+//! takes its grandchildren with it: a hung test binary does not outlive the test runner. It is asked to
+//! end first, because test runners put their tests into groups of their own and end those themselves.
+//! A group does not get the terminal's Ctrl-C, so that is passed on from here.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -18,6 +19,9 @@ use thiserror::Error;
 
 /// How often a running process is looked at. Coarse, so that a measurement next to it is not disturbed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a process that was asked to end may take to end what it has started.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// What a step gets when it names no limit of its own.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -162,7 +166,7 @@ impl Step {
             }
             thread::sleep(LOOK_EVERY);
         };
-        child.kill().map_err(|source| self.lost(source))?;
+        end(child).map_err(|source| self.lost(source))?;
         Err(give_up)
     }
 
@@ -171,6 +175,25 @@ impl Step {
             command: self.to_string(),
             source,
         }
+    }
+}
+
+/// Asks a process group to end, and ends what is left of it after a grace.
+fn end(child: &mut dyn ChildWrapper) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        const SIGTERM: i32 = 15;
+        child.signal(SIGTERM)?;
+        let asked = Instant::now();
+        while child.try_wait()?.is_none() && asked.elapsed() < GRACE {
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+    match child.start_kill() {
+        // The whole group has ended by itself.
+        Err(_) if matches!(child.try_wait(), Ok(Some(_))) => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => child.wait().map(drop),
     }
 }
 
@@ -204,7 +227,7 @@ pub(crate) fn root() -> &'static Path {
         .unwrap_or_else(|| Path::new("."))
 }
 
-/// Whether Ctrl-C was pressed since the first step started.
+/// Whether this process was asked to end (Ctrl-C, SIGTERM) since its first step started.
 fn interrupted() -> bool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static LISTEN: Once = Once::new();

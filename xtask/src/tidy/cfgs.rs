@@ -142,6 +142,14 @@ mod tests {
             0
         );
         assert_eq!(
+            count(
+                core,
+                "core/src/lot.rs",
+                "#[cfg(all(test, not(parkade_loom)))] mod tests {}"
+            ),
+            0
+        );
+        assert_eq!(
             count(core, "core/src/lot.rs", "fn f() { if cfg!(miri) {} }"),
             1
         );

@@ -29,7 +29,7 @@ pub(super) struct Token {
     pub(super) text: String,
     pub(super) line: usize,
     pub(super) kind: Kind,
-    /// Whether it stands in an item under `#[cfg(test)]`.
+    /// Whether it stands in an item under `#[cfg(test)]`, or in that attribute.
     pub(super) in_test: bool,
 }
 
@@ -168,6 +168,7 @@ fn flatten(stream: TokenStream, in_test: bool, tokens: &mut Vec<Token>, rest: &m
     let mut at = 0;
     while let Some(tree) = trees.get(at) {
         let line = tree.span().start().line;
+        test_item |= is_cfg_test(&trees, at);
         let in_test = in_test || test_item;
         let mut push = |text: String, line, kind| {
             tokens.push(Token {
@@ -195,9 +196,7 @@ fn flatten(stream: TokenStream, in_test: bool, tokens: &mut Vec<Token>, rest: &m
                     kind: Kind::Mark,
                     in_test,
                 });
-                if is_cfg_test(&trees, at) {
-                    test_item = true;
-                } else if group.delimiter() == Delimiter::Brace {
+                if group.delimiter() == Delimiter::Brace {
                     test_item = false;
                 }
             }
@@ -231,11 +230,15 @@ fn flatten(stream: TokenStream, in_test: bool, tokens: &mut Vec<Token>, rest: &m
     }
 }
 
-/// Whether the group at `at` is the bracket of `#[cfg(test)]`.
+/// Whether the tree at `at` is the bracket of `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn is_cfg_test(trees: &[TokenTree], at: usize) -> bool {
-    at > 0
+    let attribute = at > 0
         && matches!(&trees[at - 1], TokenTree::Punct(mark) if mark.as_char() == '#')
-        && trees[at].to_string().replace(' ', "") == "[cfg(test)]"
+        && matches!(&trees[at], TokenTree::Group(_));
+    attribute && {
+        let text = trees[at].to_string().replace(' ', "");
+        text == "[cfg(test)]" || text.starts_with("[cfg(all(test,")
+    }
 }
 
 fn blank(bytes: &mut [u8], range: std::ops::Range<usize>) {
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn test_modules_are_told_apart_from_code() {
-        let text = "fn a() {}\n#[cfg(test)]\nmod tests { fn b() {} }\nfn c() {}\n#[cfg(test)]\nuse d;\nfn e() {}\n";
+        let text = "fn a() {}\n#[cfg(all(test, not(m)))]\nmod tests { fn b() {} }\nfn c() {}\n#[cfg(test)]\nuse d;\nfn e() {}\n#[cfg(not(test))] fn f() {}\n";
         let tree = sample(&[("a.rs", text)]);
         let file = tree.get("a.rs").expect("it is there");
         let words: Vec<_> = file
@@ -285,7 +288,7 @@ mod tests {
             .filter(|token| token.is_word() && token.text.len() == 1)
             .map(|token| token.text.as_str())
             .collect();
-        assert_eq!(words, ["a", "c", "e"]);
+        assert_eq!(words, ["a", "c", "e", "f"]);
     }
 
     #[test]
