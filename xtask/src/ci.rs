@@ -145,6 +145,10 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
                     "clippy --locked --manifest-path bench/Cargo.toml --all-targets -- -D warnings",
                 ),
             ),
+            (
+                "bench: tests",
+                Step::cargo("test --locked --manifest-path bench/Cargo.toml"),
+            ),
         ]);
     }
     steps

@@ -4,6 +4,7 @@
 //! (`ci`) calls them as a person would type them, so that a failing step can be rerun alone.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod ci;
 mod deps;
 mod loom;
@@ -27,6 +28,8 @@ enum Xtask {
     Deps,
     /// Explore core's loom models.
     Loom(loom::Options),
+    /// Measure the backends side by side.
+    Bench(bench::Options),
     /// Everything that must pass before a change lands.
     Ci(ci::Options),
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Xtask::Tidy(options) => tidy::run(&options),
         Xtask::Deps => deps::run(),
         Xtask::Loom(options) => loom::run(&options),
+        Xtask::Bench(options) => bench::run(&options),
         Xtask::Ci(options) => ci::run(&options),
     };
     match outcome {
