@@ -1,5 +1,6 @@
 //! Who is measured: anything that runs closures on worker threads.
 
+mod parkade;
 mod threadpool;
 
 use std::fmt;
@@ -21,6 +22,11 @@ pub(crate) trait Contender: Send + Sync + Sized + 'static {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Name {
+    /// Parkade on futexes and membarrier.
+    #[cfg(target_os = "linux")]
+    Linux,
+    /// Parkade on a mutex and a condition variable.
+    Std,
     /// The threadpool crate: one locked queue, one condition variable.
     Threadpool,
 }
@@ -32,15 +38,20 @@ impl Name {
 
     pub(crate) fn measure(self, options: &Options) -> Result<Vec<Metric>> {
         match self {
+            #[cfg(target_os = "linux")]
+            Self::Linux => measure_with::<parkade::Parkade<::parkade::backend::Linux>>(options),
+            Self::Std => measure_with::<parkade::Parkade<::parkade::backend::Std>>(options),
             Self::Threadpool => measure_with::<threadpool::Threadpool>(options),
         }
     }
 }
 
+/// The name as the command line takes it.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Threadpool => f.write_str("threadpool"),
+        match self.to_possible_value() {
+            Some(name) => f.write_str(name.get_name()),
+            None => write!(f, "{self:?}"),
         }
     }
 }
