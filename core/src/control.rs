@@ -52,18 +52,18 @@ impl<P: Platform> TaskControl<P> {
 
     /// Makes the calling thread the worker of `slot`, until the [`Worker`] is dropped.
     ///
+    /// A thread that was started before a stop and registers after it is let in, runs what a drain has
+    /// left, and is told to leave: refusing it could strand an accepted task.
+    ///
     /// # Errors
     ///
-    /// [`RegisterError`]: there is no such tag or worker, the slot is taken, or the control is stopping.
+    /// [`RegisterError`]: there is no such tag or worker, or another thread is this worker.
     pub fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
         let tag = self.tag(slot.tag).ok_or(RegisterError::NoSuchSlot(slot))?;
         let group = tag
             .groups
             .get(slot.worker.0)
             .ok_or(RegisterError::NoSuchSlot(slot))?;
-        if self.stopping.load(Ordering::Relaxed) && !tag.is_open() {
-            return Err(RegisterError::Stopping);
-        }
         let queue = group
             .run_queue
             .owner()
@@ -98,8 +98,6 @@ pub enum RegisterError {
     NoSuchSlot(Slot),
     /// Another thread is this worker.
     SlotTaken(Slot),
-    /// The control has been told to stop.
-    Stopping,
 }
 
 impl fmt::Display for RegisterError {
@@ -107,7 +105,6 @@ impl fmt::Display for RegisterError {
         match self {
             Self::NoSuchSlot(slot) => write!(f, "there is no {slot}"),
             Self::SlotTaken(slot) => write!(f, "{slot} is registered already"),
-            Self::Stopping => f.write_str("the scheduler is stopping or stopped"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Stopping, in five steps that cannot be run out of order.
 //!
 //! 1. Drivers ([`Drivers`]): whatever makes tasks by itself (timers, a reactor) takes nothing new.
-//! 2. Close ([`Close`]): every tag refuses new tasks, from everywhere; no worker registers any more.
+//! 2. Close ([`Close`]): every tag refuses new tasks, from everywhere.
 //! 3. Lots ([`Lots`]): every lot is stopped, so every sleeper wakes, looks once more and leaves.
 //! 4. Interrupt ([`Interrupt`]): workers that are blocked in system calls are told, by whoever can.
 //! 5. Join ([`Join`]): until every worker is gone, or a deadline has passed.

@@ -1,0 +1,12 @@
+//! Decision tests: the core against a scripted park that records every call, without threads. Each test
+//! asserts the whole list of calls.
+#![cfg(not(parkade_loom))]
+
+mod script;
+
+mod config;
+mod full;
+mod looking;
+mod lot;
+mod stopping;
+mod waking;

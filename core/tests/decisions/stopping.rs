@@ -1,0 +1,131 @@
+//! The five steps: what each does to whom.
+
+use parkade_core::stop::AlreadyStopping;
+use parkade_core::{
+    Next, Origin, Priority, RefusedReason, StopPolicy, TagConfig, TagIndex, Task, WorkerIndex,
+};
+
+use crate::script::*;
+
+fn assert_refused(control: &Control) {
+    let tag = &control.tags()[0];
+    let outside = tag.submit(Task::from_word(9), Priority::Normal, &Origin::new(0));
+    let high = tag.submit(Task::from_word(9), Priority::High, &Origin::new(0));
+    let targeted = tag.submit_to(WorkerIndex(0), Task::from_word(9));
+    for refused in [outside, high, targeted] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.reason, RefusedReason::Closed);
+        assert_eq!(refused.task.into_word(), 9);
+    }
+}
+
+#[test]
+fn a_drain_wakes_every_lot_once_and_runs_what_is_queued() {
+    let (control, script) = control(TagConfig::new(2));
+    let workers = sleepers(&control, 2);
+    submit(&control, 1);
+    let _ = script.calls();
+
+    let drivers = control.stop(StopPolicy::Drain).unwrap();
+    let close = drivers.drivers_stopped();
+    let lots = close.close();
+    assert_refused(&control);
+    assert_eq!(script.calls(), [], "closing wakes nobody");
+    let interrupt = lots.stop_lots();
+    let n = u32::MAX;
+    let wake = |worker| Call::Wake { worker, n };
+    assert_eq!(script.calls(), [wake(0), wake(1)]);
+    let join = interrupt.interrupted();
+
+    assert_eq!(runs(&workers[1]), 1);
+    assert_eq!(
+        workers[1].push(Task::from_word(2)).unwrap_err().reason,
+        RefusedReason::Closed
+    );
+    for worker in workers {
+        assert!(matches!(worker.next(), Next::Stop));
+        assert!(matches!(worker.next(), Next::Stop), "and again");
+    }
+    assert!(join.take_queued().is_none());
+    let counters = control.tags()[0].counters();
+    assert_eq!((counters.idle, counters.searching), (0, 0));
+    assert_eq!(join.joined().remaining, 0);
+}
+
+#[test]
+fn an_abandoned_tag_gives_every_queued_task_back_once() {
+    let (control, _) = control(TagConfig::new(2).run_queue(2));
+    let workers = workers(&control, 2);
+    for word in 0..3 {
+        push(&workers[0], word);
+    }
+    submit(&control, 3);
+    submit_as(&control, 4, Priority::High);
+    let tag = &control.tags()[0];
+    let _ = tag.submit_to(WorkerIndex(1), Task::from_word(5)).unwrap();
+    let join = control
+        .stop(StopPolicy::Abandon)
+        .unwrap()
+        .drivers_stopped()
+        .close()
+        .stop_lots()
+        .interrupted();
+    for worker in &workers {
+        assert!(matches!(worker.next(), Next::Stop));
+    }
+    let mut left: Vec<_> = std::iter::from_fn(|| join.take_queued())
+        .map(|(tag, task)| {
+            assert_eq!(tag, TagIndex(0));
+            task.into_word()
+        })
+        .collect();
+    left.sort_unstable();
+    assert_eq!(left, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(join.remaining(), 2);
+    drop(workers);
+    assert_eq!(join.joined().remaining, 0);
+}
+
+#[test]
+fn a_drain_may_turn_into_an_abandonment() {
+    let (control, _) = control(TagConfig::new(1));
+    let worker = &workers(&control, 1)[0];
+    push(worker, 1);
+    push(worker, 2);
+    let lots = control
+        .stop(StopPolicy::Drain)
+        .unwrap()
+        .drivers_stopped()
+        .close();
+    let join = lots.stop_lots().interrupted();
+    assert_eq!(runs(worker), 2);
+    join.abandon();
+    assert!(matches!(worker.next(), Next::Stop));
+    assert_eq!(join.take_queued().unwrap().1.into_word(), 1);
+}
+
+#[test]
+fn only_one_caller_takes_the_steps() {
+    let (control, _) = control(TagConfig::new(1));
+    let first = control.stop(StopPolicy::Drain).unwrap();
+    assert_eq!(
+        control.stop(StopPolicy::Abandon).unwrap_err(),
+        AlreadyStopping
+    );
+    let _ = first.drivers_stopped().close().stop_lots().interrupted();
+}
+
+#[test]
+fn a_worker_that_registers_late_is_let_in_and_told_to_leave() {
+    let (control, _) = control(TagConfig::new(1));
+    submit(&control, 1);
+    let lots = control
+        .stop(StopPolicy::Drain)
+        .unwrap()
+        .drivers_stopped()
+        .close();
+    let _join = lots.stop_lots().interrupted();
+    let worker = control.register(slot(0)).unwrap();
+    assert_eq!(runs(&worker), 1);
+    assert!(matches!(worker.next(), Next::Stop));
+}

@@ -1,0 +1,17 @@
+//! Models of the core under loom: one file a property, named as the property.
+//!
+//! `cargo xtask loom` runs them; in a normal build this binary is empty. Each model says how many
+//! interleavings it explores at least, because a dead model explores one.
+#![cfg(parkade_loom)]
+#![allow(missing_docs)]
+
+mod platform;
+
+mod a_batch_is_one_submit;
+mod a_closed_inbox_takes_nothing;
+mod a_lone_task_wakes_one_worker;
+mod a_queued_task_is_taken_once;
+mod a_queued_task_wakes_an_idle_worker;
+mod a_signal_is_never_lost;
+mod a_stop_reaches_every_worker;
+mod work_from_a_worker_wakes_another;
