@@ -29,10 +29,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 fn step(runner: Runner, options: &Options) -> Step {
     let step = match runner {
-        Runner::Nextest => {
-            Step::cargo("nextest run -p parkade-core --release --test models --profile loom")
+        Runner::Nextest => Step::cargo(
+            "nextest run -p parkade-core --all-features --release --test models --profile loom",
+        ),
+        Runner::CargoTest => {
+            Step::cargo("test -p parkade-core --all-features --release --test models")
         }
-        Runner::CargoTest => Step::cargo("test -p parkade-core --release --test models"),
     };
     step.args(options.filter.iter())
         .env("RUSTFLAGS", "--cfg parkade_loom")
@@ -54,7 +56,7 @@ mod tests {
         assert_eq!(
             step(Runner::Nextest, &options).to_string(),
             "RUSTFLAGS='--cfg parkade_loom' CARGO_TARGET_DIR=target/loom LOOM_MAX_PREEMPTIONS=3 \
-             cargo nextest run -p parkade-core --release --test models --profile loom lot"
+             cargo nextest run -p parkade-core --all-features --release --test models --profile loom lot"
         );
     }
 }
