@@ -80,10 +80,10 @@ impl fmt::Display for Cell {
     }
 }
 
-/// A figure with three or more significant digits and no more.
+/// A figure with at least three significant digits, and no decimals that mean nothing.
 pub(super) fn figure(value: f64) -> String {
     match value.abs() {
-        size if size >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn figures_keep_what_matters() {
-        let shown = [0.0, 0.0314, 2.005, 12.34, 345.6, 10407.0].map(figure);
+        let shown = [0.0, 0.0314, 2.0, 12.34, 345.6, 10407.0].map(figure);
         assert_eq!(shown, ["0", "0.031", "2.00", "12.3", "346", "10407"]);
     }
 
