@@ -1,1 +1,84 @@
-//! parkade
+//! A work-stealing task scheduler in which idle workers sleep and wake-ups are counted one by one.
+//!
+//! ```
+//! use parkade::{Policy, Runtime, Tag};
+//!
+//! let runtime = Runtime::builder()
+//!     .tag(Tag::new("compute").workers(2))
+//!     .tag(Tag::new("io").workers(1))
+//!     .build()?;
+//!
+//! let sum = runtime.spawn(|| (1..=100_u64).sum::<u64>());
+//! let line = runtime.tag("io")?.spawn(|| String::from("read"));
+//! assert_eq!((sum.join()?, line.join()?.as_str()), (5050, "read"));
+//!
+//! println!("{}", runtime.metrics());
+//! println!("{}", runtime.shutdown(Policy::Drain, None)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The parts
+//!
+//! * A [`Runtime`] owns worker threads, grouped in *tags* ([`Tag`], [`TagRef`]): isolated sets of
+//!   workers with queues, limits and CPUs of their own. No task leaves its tag.
+//! * [`spawn`](RuntimeOn::spawn) returns a [`JoinHandle`]; [`try_spawn`](RuntimeOn::try_spawn) gives a
+//!   refused closure back; [`spawn_detached`](RuntimeOn::spawn_detached) is the cheapest; a [`Batch`]
+//!   submits many at once.
+//! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table.
+//!
+//! # What holds
+//!
+//! An accepted task runs once or is dropped once, and its handle says which; a refused one comes back.
+//! Spawning never waits for room. A worker survives whatever its tasks do. An idle runtime does nothing
+//! at all: no worker spins, polls or waits with a timeout.
+//!
+//! # Features
+//!
+//! `linux` (default) and `std` (default) bring backends and choose the alias [`Runtime`]; `linux` wins
+//! on Linux. With neither, [`RuntimeOn`] takes a backend of your own, see [`backend`].
+
+pub mod backend;
+
+mod batch;
+mod build_error;
+mod builder;
+mod control;
+mod counts;
+mod cpu_list;
+mod current;
+mod handle;
+mod handled;
+mod hooks;
+mod job;
+mod join_error;
+mod latch;
+mod metrics;
+mod names;
+mod plan;
+mod refused;
+mod report;
+mod runtime;
+mod shared;
+mod start;
+mod state;
+mod stop;
+mod tag;
+mod worker;
+
+#[doc(inline)]
+pub use backend::selected::*;
+pub use batch::{Batch, BatchRefused};
+pub use build_error::BuildError;
+pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
+pub use cpu_list::{CpuList, CpuListError};
+pub use handle::JoinHandle;
+pub use hooks::WorkerInfo;
+pub use join_error::{JoinError, PanicPayload};
+pub use metrics::{Metrics, TagMetrics};
+pub use parkade_core::Priority;
+pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
+pub use refused::{Refused, RefusedReason};
+pub use report::{Report, StillRunning};
+pub use runtime::{RuntimeOn, TagRef, UnknownTag};
+pub use stop::{Policy, ShutdownError};
+pub use tag::{Pinning, Tag};

@@ -1,0 +1,134 @@
+//! Which system a runtime runs on: the one file that chooses.
+//!
+//! Everything else is generic over [`Backend`]. The cargo features `linux` (default) and `std` (default)
+//! bring the backends [`Linux`] and [`Std`]; they add up, and `linux` wins on Linux as the default. With
+//! neither, the generic [`RuntimeOn`](crate::RuntimeOn) is all there is, for a backend of your own.
+
+use std::error::Error;
+
+use parkade_core::Platform;
+use thiserror::Error;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use parkade_linux::Linux;
+#[cfg(feature = "std")]
+pub use parkade_std::Std;
+
+/// A platform with threads: what a runtime asks for beyond the core's [`Platform`].
+///
+/// Implement it to run on a system that has `std` but wants a park of its own.
+pub trait Backend: Platform + Sized {
+    /// Makes the platform, once per runtime and before any of its threads.
+    fn new(fences: FenceChoice) -> Self;
+
+    /// The CPUs that this process may use now, ascending.
+    ///
+    /// # Errors
+    ///
+    /// [`AffinityError::Unsupported`] if there is no affinity here, else the system's own error.
+    fn allowed_cpus() -> Result<Vec<usize>, AffinityError>;
+
+    /// Lets the calling thread run on `cpu` alone.
+    ///
+    /// # Errors
+    ///
+    /// As for [`allowed_cpus`](Backend::allowed_cpus).
+    fn pin_current_thread(cpu: usize) -> Result<(), AffinityError>;
+
+    /// Lets the calling thread run on all of `cpus`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`allowed_cpus`](Backend::allowed_cpus).
+    fn set_current_thread_cpus(cpus: &[usize]) -> Result<(), AffinityError>;
+}
+
+/// Which memory fences the queues use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum FenceChoice {
+    /// The cheapest that the system grants: on Linux `membarrier`, if a trial call succeeds.
+    #[default]
+    Auto,
+    /// Sequentially consistent fences on both sides: some 6 ns per spawn more on x86-64, and no system
+    /// call that a sandbox might refuse later.
+    SeqCst,
+}
+
+/// Why a thread cannot be bound to CPUs.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AffinityError {
+    /// This backend has no affinity.
+    #[error("this backend cannot bind threads to CPUs")]
+    Unsupported,
+    /// The system said no.
+    #[error("the system did not bind the thread")]
+    System(#[source] Box<dyn Error + Send + Sync>),
+}
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+impl Backend for Linux {
+    fn new(fences: FenceChoice) -> Self {
+        match fences {
+            FenceChoice::Auto => Self::new(),
+            FenceChoice::SeqCst => Self::with_fences(parkade_linux::MembarrierFences::seq_cst()),
+        }
+    }
+
+    fn allowed_cpus() -> Result<Vec<usize>, AffinityError> {
+        parkade_linux::affinity::allowed_cpus().map_err(system)
+    }
+
+    fn pin_current_thread(cpu: usize) -> Result<(), AffinityError> {
+        parkade_linux::affinity::pin_current_thread(cpu).map_err(system)
+    }
+
+    fn set_current_thread_cpus(cpus: &[usize]) -> Result<(), AffinityError> {
+        parkade_linux::CpuSet::from_cpus(cpus.iter().copied())
+            .and_then(|cpus| parkade_linux::affinity::set_current_thread(&cpus))
+            .map_err(system)
+    }
+}
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+fn system(error: parkade_linux::AffinityError) -> AffinityError {
+    AffinityError::System(Box::new(error))
+}
+
+#[cfg(feature = "std")]
+impl Backend for Std {
+    /// Its fences are sequentially consistent whatever is asked for.
+    fn new(_fences: FenceChoice) -> Self {
+        Self
+    }
+
+    fn allowed_cpus() -> Result<Vec<usize>, AffinityError> {
+        Err(AffinityError::Unsupported)
+    }
+
+    fn pin_current_thread(cpu: usize) -> Result<(), AffinityError> {
+        parkade_std::pin_current_thread(cpu).map_err(|_unsupported| AffinityError::Unsupported)
+    }
+
+    fn set_current_thread_cpus(_cpus: &[usize]) -> Result<(), AffinityError> {
+        Err(AffinityError::Unsupported)
+    }
+}
+
+/// What the crate root has of this file: the contract, and what the features select.
+pub(crate) mod selected {
+    pub use super::{Backend, FenceChoice};
+
+    /// The backend of [`Runtime`]: the best that the chosen features have for this system.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub type DefaultBackend = super::Linux;
+
+    /// The backend of [`Runtime`]: the best that the chosen features have for this system.
+    #[cfg(all(feature = "std", not(all(feature = "linux", target_os = "linux"))))]
+    pub type DefaultBackend = super::Std;
+
+    /// The runtime on this system's [`DefaultBackend`].
+    #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+    pub type Runtime = crate::RuntimeOn<DefaultBackend>;
+}

@@ -1,0 +1,135 @@
+//! Why a runtime was not built. Each variant names the value at fault.
+
+use std::io;
+
+use parkade_core::{ConfigError, RegisterError};
+use thiserror::Error;
+
+use crate::backend::AffinityError;
+use crate::cpu_list::CpuListError;
+
+/// A runtime that was not built. No thread of it is left.
+///
+/// All but the last three are found before any thread exists.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// An empty list of tags was given.
+    #[error("a runtime needs at least one tag, and an empty list was given")]
+    NoTags,
+    /// A tag without a name.
+    #[error("tag {index} has an empty name")]
+    EmptyTagName {
+        /// The tag's place in the order of [`tag`](crate::RuntimeBuilder::tag) calls, from 0.
+        index: usize,
+    },
+    /// A tag's name or the thread-name prefix has a zero byte, which no thread name may have.
+    #[error("{name:?} contains a zero byte and cannot be part of a thread name")]
+    ZeroByteInName {
+        /// The name or prefix.
+        name: String,
+    },
+    /// Two tags of one name.
+    #[error("there are two tags called {name:?}")]
+    DuplicateTag {
+        /// The name.
+        name: String,
+    },
+    /// A tag without workers: its tasks would never run.
+    #[error("tag {tag:?} has 0 workers; it needs at least 1")]
+    NoWorkers {
+        /// The tag.
+        tag: String,
+    },
+    /// More workers than a runtime may have, over all tags.
+    #[error("{requested} workers were asked for, but a runtime has at most {limit}")]
+    TooManyWorkers {
+        /// How many the tags ask for in all, up to the tag that exceeded the limit.
+        requested: usize,
+        /// The limit, [`MAX_WORKERS`](crate::MAX_WORKERS).
+        limit: usize,
+    },
+    /// A run queue whose capacity is not a power of two in range.
+    #[error(
+        "tag {tag:?} has a run queue of {capacity} tasks; it must be a power of two from 2 to {limit}"
+    )]
+    RunQueue {
+        /// The tag.
+        tag: String,
+        /// The capacity asked for, in tasks.
+        capacity: usize,
+        /// The largest capacity, [`MAX_RUN_QUEUE`](crate::MAX_RUN_QUEUE).
+        limit: usize,
+    },
+    /// Another number that the tag's queues cannot be built with.
+    #[error("tag {tag:?} cannot be built")]
+    Queues {
+        /// The tag.
+        tag: String,
+        /// What is wrong.
+        source: ConfigError,
+    },
+    /// A CPU list that cannot be read.
+    #[error("the CPUs of tag {tag:?} cannot be read")]
+    CpuList {
+        /// The tag.
+        tag: String,
+        /// What is wrong.
+        source: CpuListError,
+    },
+    /// A CPU that this process may not use, or that does not exist.
+    #[error("tag {tag:?} asks for CPU {cpu}, but this process may only use {allowed}")]
+    CpuNotAllowed {
+        /// The tag.
+        tag: String,
+        /// The CPU.
+        cpu: usize,
+        /// The CPUs that there are, as a list.
+        allowed: String,
+    },
+    /// A CPU list where threads cannot be bound to CPUs.
+    #[error("tag {tag:?} asks for CPUs {cpus}, but {reason}")]
+    PinningUnavailable {
+        /// The tag.
+        tag: String,
+        /// The list.
+        cpus: String,
+        /// What the backend says.
+        reason: String,
+    },
+    /// A stack size outside its range.
+    #[error("a stack of {bytes} bytes was asked for; it must be between {smallest} and {largest}")]
+    StackSize {
+        /// The size asked for.
+        bytes: usize,
+        /// The smallest size.
+        smallest: usize,
+        /// The largest size.
+        largest: usize,
+    },
+    /// The system refused to start a thread.
+    #[error("only {started} of {requested} worker threads could be started")]
+    Thread {
+        /// How many threads started; they are gone again.
+        started: usize,
+        /// How many workers the tags ask for.
+        requested: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A worker's thread could not be pinned, although its CPU had been among the allowed ones.
+    #[error("worker {worker} of tag {tag:?} could not be pinned to CPU {cpu}")]
+    Pin {
+        /// The tag.
+        tag: String,
+        /// The worker's index in its tag.
+        worker: usize,
+        /// The CPU.
+        cpu: usize,
+        /// What the system said.
+        source: AffinityError,
+    },
+    /// A worker's thread was not accepted by the core: a defect of this crate.
+    #[error("a worker could not be registered")]
+    Register(#[source] RegisterError),
+}

@@ -1,0 +1,203 @@
+//! The builder: everything about a runtime that is decided before its first thread.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use parkade_core::{ConfigError, TagConfig};
+
+use crate::backend::{Backend, FenceChoice};
+use crate::build_error::BuildError;
+use crate::control::Control;
+use crate::counts::{DropCount, WorkerCounts};
+use crate::hooks::{Hooks, WorkerInfo};
+use crate::plan::Plan;
+use crate::runtime::RuntimeOn;
+use crate::shared::{Seat, Shared, TagSeats};
+use crate::start::{self, StartPolicy};
+use crate::stop::Stopping;
+use crate::tag::Tag;
+
+/// The name of the tag that a runtime has if none is described.
+pub const DEFAULT_TAG: &str = "default";
+
+/// What to do when the system refuses to start a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OnThreadError {
+    /// Stop those that have started, and return [`BuildError::Thread`].
+    #[default]
+    Fail,
+    /// Run with those that have started, as long as each tag has at least one; the rest shows in
+    /// [`TagMetrics::missing`](crate::TagMetrics::missing).
+    RunWithFewer,
+}
+
+/// Describes a runtime; made by [`RuntimeOn::builder`].
+///
+/// ```
+/// use parkade::{Runtime, Tag};
+///
+/// let runtime = Runtime::builder()
+///     .tag(Tag::new("requests").workers(2))
+///     .tag(Tag::new("background").workers(1))
+///     .thread_name("web-")
+///     .build()?;
+/// let answer = runtime.tag("background")?.spawn(|| 6 * 7);
+/// assert_eq!(answer.join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing exists before `build`"]
+pub struct RuntimeBuilder<B> {
+    /// `None`: nothing was said about tags.
+    tags: Option<Vec<Tag>>,
+    prefix: String,
+    stack_size: Option<usize>,
+    fences: FenceChoice,
+    hooks: Hooks,
+    on_thread_error: OnThreadError,
+    backend: PhantomData<fn() -> B>,
+}
+
+impl<B: Backend> RuntimeBuilder<B> {
+    pub(crate) fn new() -> Self {
+        Self {
+            tags: None,
+            prefix: "pk-".to_owned(),
+            stack_size: None,
+            fences: FenceChoice::Auto,
+            hooks: Hooks::default(),
+            on_thread_error: OnThreadError::Fail,
+            backend: PhantomData,
+        }
+    }
+
+    /// Adds a tag. The first one added is the default tag, which [`RuntimeOn::spawn`] uses; if none is
+    /// added there is one called [`DEFAULT_TAG`] with a worker per CPU.
+    pub fn tag(self, tag: Tag) -> Self {
+        self.tags([tag])
+    }
+
+    /// Adds tags; an empty list is an error unless others are added.
+    pub fn tags(mut self, tags: impl IntoIterator<Item = Tag>) -> Self {
+        self.tags.get_or_insert_default().extend(tags);
+        self
+    }
+
+    /// Sets what thread names begin with, before tag and index; by default `pk-`. A name is at most 15
+    /// bytes: a long front is cut and the tag's index put in, so that names stay unique.
+    pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Sets the stack of each worker in bytes, at least 16 KiB; by default that of
+    /// [`std::thread::Builder`].
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Sets which memory fences the queues use; by default the cheapest that the system grants.
+    pub fn fences(mut self, fences: FenceChoice) -> Self {
+        self.fences = fences;
+        self
+    }
+
+    /// Sets what each worker calls on its own thread before its first task. It may spawn. A panic of
+    /// this or any hook is counted as [`panicked`](crate::TagMetrics::panicked) and otherwise ignored.
+    pub fn on_start(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
+        self.hooks.start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what each worker calls on its own thread after its last task. What it spawns is refused.
+    pub fn on_stop(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
+        self.hooks.stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what each worker calls on its own thread right before it sleeps. It may spawn; then the
+    /// worker does not sleep. Calls of this and of the unpark hook alternate.
+    pub fn on_park(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
+        self.hooks.park = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what each worker calls on its own thread right after it slept.
+    pub fn on_unpark(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
+        self.hooks.unpark = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what to do when the system refuses to start a thread; by default that is an error.
+    pub fn on_thread_error(mut self, policy: OnThreadError) -> Self {
+        self.on_thread_error = policy;
+        self
+    }
+
+    /// Checks everything, then starts the threads; returns when each has started and is in its place.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] names the value at fault. Nothing of the runtime is left.
+    pub fn build(self) -> Result<RuntimeOn<B>, BuildError> {
+        let tags = self.tags.unwrap_or_else(|| vec![Tag::new(DEFAULT_TAG)]);
+        let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size)?;
+        let configs: Vec<TagConfig> = plan.tags.iter().map(|tag| tag.queues).collect();
+        let control = Control::new(&B::new(self.fences), &configs)
+            .map_err(|source| queues_error(source, &plan))?;
+        let seats = plan.tags.iter().map(|tag| TagSeats {
+            name: tag.name.clone(),
+            seats: tag
+                .workers
+                .iter()
+                .map(|worker| Seat {
+                    info: worker.info.clone(),
+                    counts: CachePadded::new(WorkerCounts::default()),
+                })
+                .collect(),
+            dropped: DropCount::default(),
+            misplaced: DropCount::default(),
+        });
+        let shared = Arc::new(Shared {
+            control,
+            tags: seats.collect(),
+            hooks: self.hooks,
+            stopping: Stopping::default(),
+        });
+        let policy = StartPolicy {
+            stack_size: self.stack_size,
+            on_error: self.on_thread_error,
+        };
+        start::start(&shared, &plan, &policy)?;
+        Ok(RuntimeOn::new(shared))
+    }
+}
+
+/// Puts the name of the tag to the core's complaint.
+fn queues_error(source: ConfigError, plan: &Plan) -> BuildError {
+    let index = match source {
+        ConfigError::InboxLimit { tag }
+        | ConfigError::Ageing { tag, .. }
+        | ConfigError::StealBatch { tag, .. } => tag.0,
+        _ => 0,
+    };
+    BuildError::Queues {
+        tag: plan.tags[index].name.clone(),
+        source,
+    }
+}
+
+impl<B> fmt::Debug for RuntimeBuilder<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("tags", &self.tags)
+            .field("thread_name", &self.prefix)
+            .field("stack_size", &self.stack_size)
+            .field("fences", &self.fences)
+            .field("hooks", &self.hooks)
+            .field("on_thread_error", &self.on_thread_error)
+            .finish()
+    }
+}

@@ -1,0 +1,171 @@
+//! The core's control, fed with nothing but this crate's jobs.
+//!
+//! The core moves words and asks no questions; that each word is an [`Entry`] is this file's promise. The
+//! control is private to it, every way in takes an entry, and so every task that comes out is one.
+
+use std::fmt;
+
+use parkade_core::stop::{AlreadyStopping, Drivers, Join};
+use parkade_core::{
+    ConfigError, Counters, Origin, Platform, Priority, RegisterError, Slot, State, StopPolicy, Tag,
+    TagConfig, TagIndex, Task, TaskControl,
+};
+
+use crate::job::{Entry, RefusedEntry};
+
+/// A [`TaskControl`] whose tasks are jobs.
+pub(crate) struct Control<P: Platform>(TaskControl<P>);
+
+/// A registered worker whose tasks are jobs.
+pub(crate) struct Worker<'c, P: Platform>(parkade_core::Worker<'c, P>);
+
+/// What a worker's thread must do next.
+#[derive(Debug)]
+#[must_use = "an entry that is dropped abandons its task"]
+pub(crate) enum Next {
+    Run(Entry),
+    Park(State),
+    Stop,
+}
+
+impl<P: Platform> Control<P> {
+    pub(crate) fn new(platform: &P, tags: &[TagConfig]) -> Result<Self, ConfigError> {
+        TaskControl::new(platform, tags).map(Self)
+    }
+
+    pub(crate) fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
+        self.0.register(slot).map(Worker)
+    }
+
+    pub(crate) fn submit(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+        origin: &Origin,
+    ) -> Result<(), RefusedEntry> {
+        match self.tag(tag).submit(entry.into_task(), priority, origin) {
+            Ok(_wake) => Ok(()),
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
+    /// Submits entries as one batch; returns how many were accepted and the first that was not. Those
+    /// after it stay in the iterator.
+    pub(crate) fn submit_batch(
+        &self,
+        tag: TagIndex,
+        entries: &mut impl Iterator<Item = Entry>,
+        priority: Priority,
+        origin: &Origin,
+    ) -> (usize, Option<RefusedEntry>) {
+        let mut tasks = entries.map(Entry::into_task);
+        let (accepted, refused) = self.tag(tag).submit_batch(&mut tasks, priority, origin);
+        (accepted, refused.map(RefusedEntry::from))
+    }
+
+    pub(crate) fn counters(&self, tag: TagIndex) -> Counters {
+        self.tag(tag).counters()
+    }
+
+    pub(crate) fn stop(&self, policy: StopPolicy) -> Result<Drivers<'_, P>, AlreadyStopping> {
+        self.0.stop(policy)
+    }
+
+    /// Takes one task that will not run out of a control that is being stopped.
+    pub(crate) fn take_queued(stopping: &Join<'_, P>) -> Option<(TagIndex, Entry)> {
+        let (tag, task) = stopping.take_queued()?;
+        Some((tag, entry(task)))
+    }
+
+    fn tag(&self, tag: TagIndex) -> &Tag<P> {
+        // Indices come from the tags that this control was made with.
+        &self.0.tags()[tag.0]
+    }
+}
+
+impl<P: Platform> Drop for Control<P> {
+    /// Abandons what is left: a worker that outlived its runtime's deadline may leave tasks behind.
+    fn drop(&mut self) {
+        while let Some((_, task)) = self.0.take_queued() {
+            drop(entry(task));
+        }
+    }
+}
+
+impl<P: Platform> Worker<'_, P> {
+    #[inline]
+    pub(crate) fn next(&self) -> Next {
+        match self.0.next() {
+            parkade_core::Next::Run(task) => Next::Run(entry(task)),
+            parkade_core::Next::Park(state) => Next::Park(state),
+            parkade_core::Next::Stop => Next::Stop,
+        }
+    }
+
+    pub(crate) fn park(&self, state: State) {
+        self.0.park(state);
+    }
+
+    #[inline]
+    pub(crate) fn push(&self, entry: Entry) -> Result<(), RefusedEntry> {
+        match self.0.push(entry.into_task()) {
+            Ok(_wake) => Ok(()),
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+}
+
+impl From<parkade_core::Refused> for RefusedEntry {
+    fn from(refused: parkade_core::Refused) -> Self {
+        Self {
+            entry: entry(refused.task),
+            reason: refused.reason.into(),
+        }
+    }
+}
+
+/// The entry behind a task that came out of a control.
+fn entry(task: Task) -> Entry {
+    // SAFETY: this file has the only control of this crate, everything that goes into it is the task of
+    // an entry, and the core returns each task once.
+    unsafe { Entry::from_task(task) }
+}
+
+impl<P: Platform> fmt::Debug for Control<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<P: Platform> fmt::Debug for Worker<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::{Backend, FenceChoice};
+    use crate::job::detached;
+
+    #[test]
+    fn a_control_that_is_freed_drops_what_is_left_in_it() {
+        let platform = <crate::DefaultBackend as Backend>::new(FenceChoice::Auto);
+        let control = Control::new(&platform, &[TagConfig::new(1)]).unwrap();
+        let token = Arc::new(());
+        for priority in [Priority::Normal, Priority::High] {
+            let token = Arc::clone(&token);
+            let entry = detached(move || drop(token));
+            control
+                .submit(TagIndex(0), entry, priority, &Origin::new(0))
+                .unwrap();
+        }
+        assert_eq!(Arc::strong_count(&token), 3);
+        drop(control);
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+}

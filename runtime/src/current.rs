@@ -1,0 +1,140 @@
+//! What this thread is: which worker of which runtime, or a stranger.
+//!
+//! A worker's thread leaves a note about itself in a thread-local, as raw pointers, because neither the
+//! backend's type nor the worker's lifetime can be named there. Whoever reads the note compares the
+//! runtime's address first: two live objects never share one, so an equal address means the very same
+//! runtime, hence the same backend.
+//!
+//! Strangers have an [`Origin`], the sticky choice of an inbox that the core asks of submitting threads.
+
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parkade_core::{Origin, TagIndex};
+
+use crate::backend::Backend;
+use crate::control::Worker;
+use crate::counts::WorkerCounts;
+use crate::shared::Shared;
+
+/// A tag of one particular runtime. Only to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Home {
+    runtime: usize,
+    tag: TagIndex,
+}
+
+impl Home {
+    pub(crate) fn new<B: Backend>(shared: &Shared<B>, tag: TagIndex) -> Self {
+        Self {
+            runtime: ptr::from_ref(shared).addr(),
+            tag,
+        }
+    }
+}
+
+/// A worker thread's note about itself.
+#[derive(Clone, Copy)]
+struct Note {
+    home: Home,
+    /// Gone once the work is over. The rest stays: destructors of thread-locals are still to run, and
+    /// whoever stops the runtime waits for them.
+    work: Option<Work>,
+}
+
+/// What a worker works with; good as long as it is noted.
+#[derive(Clone, Copy)]
+struct Work {
+    counts: NonNull<WorkerCounts>,
+    /// A `Worker<'_, B>` of the runtime at `home.runtime`.
+    worker: NonNull<()>,
+}
+
+thread_local! {
+    static NOTE: Cell<Option<Note>> = const { Cell::new(None) };
+    static ORIGIN: Origin = Origin::new(next_seed());
+}
+
+/// Different for each thread, and far apart, so that few threads begin with the same inbox.
+fn next_seed() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    THREADS.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+/// Runs `body` as a worker of `shared`: until it returns or unwinds, this thread is that worker.
+pub(crate) fn as_worker<B: Backend, R>(
+    shared: &Shared<B>,
+    tag: TagIndex,
+    counts: &WorkerCounts,
+    worker: &Worker<'_, B>,
+    body: impl FnOnce() -> R,
+) -> R {
+    struct Over(Home);
+    impl Drop for Over {
+        fn drop(&mut self) {
+            NOTE.set(Some(Note {
+                home: self.0,
+                work: None,
+            }));
+        }
+    }
+    let home = Home::new(shared, tag);
+    // The references outlive this call, and what is noted of them goes before it ends.
+    let _over = Over(home);
+    NOTE.set(Some(Note {
+        home,
+        work: Some(Work {
+            counts: NonNull::from(counts),
+            worker: NonNull::from(worker).cast(),
+        }),
+    }));
+    body()
+}
+
+/// Whether this thread is a worker of that runtime, of whichever tag, or was until its work was over.
+pub(crate) fn is_worker_of<B: Backend>(shared: &Shared<B>) -> bool {
+    NOTE.get()
+        .is_some_and(|note| note.home.runtime == ptr::from_ref(shared).addr())
+}
+
+/// Calls `act` with this thread's worker, if it is one of that tag of that runtime.
+#[inline]
+pub(crate) fn with_worker<B: Backend, R>(
+    shared: &Shared<B>,
+    tag: TagIndex,
+    act: impl FnOnce(Option<&Worker<'_, B>>) -> R,
+) -> R {
+    act(work_at(Home::new(shared, tag)).map(|work| {
+        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and
+        // its worker is alive until after this call. The addresses are equal and `shared` is alive: it is
+        // the runtime that the note was written for, so `B` is the backend of that worker.
+        unsafe { work.worker.cast::<Worker<'_, B>>().as_ref() }
+    }))
+}
+
+/// Calls `act` with this worker's counts, if this thread is a worker there.
+pub(crate) fn with_counts<R>(home: Home, act: impl FnOnce(Option<&WorkerCounts>) -> R) -> R {
+    act(work_at(home).map(|work| {
+        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and
+        // the counts that it borrows are alive until after this call.
+        unsafe { work.counts.as_ref() }
+    }))
+}
+
+fn work_at(home: Home) -> Option<Work> {
+    let note = NOTE.get().filter(|note| note.home == home)?;
+    note.work
+}
+
+/// Calls `act` with this thread's origin.
+pub(crate) fn with_origin<R>(act: impl FnOnce(&Origin) -> R) -> R {
+    let mut act = Some(act);
+    let tried = ORIGIN.try_with(|origin| act.take().map(|act| act(origin)));
+    match (tried, act) {
+        (Ok(Some(done)), _) => done,
+        // The thread is ending and its origin is gone: any other will do for the last few tasks.
+        (_, Some(act)) => act(&Origin::new(next_seed())),
+        (_, None) => unreachable!("the closure is used at most once"),
+    }
+}

@@ -1,0 +1,430 @@
+//! A job with a handle: closure first, outcome later, in the same place.
+//!
+//! Two references hold the job: the queues' [`Entry`] and the spawner's [`Promised`]. Whoever takes the
+//! closure has claimed it in the [`State`](crate::state::State), so it is taken once, either by the one
+//! who took the entry out of the queues or by the handle, which then runs it itself and leaves an empty
+//! *husk* in the queue. Whoever leaves last frees the memory, and the outcome with it if nobody took it.
+//!
+//! The handle knows the result's type but not the closure's; what depends on the latter goes through
+//! [`HandleOps`].
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::NonNull;
+use std::time::Instant;
+
+use crate::counts::WorkerCounts;
+use crate::job::{Entry, Header, Order, RefusedEntry, drop_quietly};
+use crate::join_error::{JoinError, PanicPayload};
+use crate::latch::Latch;
+use crate::refused::Refused;
+use crate::state::Left;
+
+/// What a task came to.
+pub(crate) type Outcome<T> = Result<T, JoinError>;
+
+/// The part of a job that its handle can reach.
+#[repr(C)]
+struct Head<T: 'static> {
+    header: Header,
+    ops: &'static HandleOps<T>,
+    latch: Latch,
+}
+
+/// What the handle does that depends on the closure's type.
+struct HandleOps<T: 'static> {
+    /// Runs the claimed closure on this thread.
+    run: unsafe fn(NonNull<Head<T>>) -> Outcome<T>,
+    /// Moves the outcome out of a job that is done.
+    take: unsafe fn(NonNull<Head<T>>) -> Option<Outcome<T>>,
+    /// Frees a job that nobody else refers to.
+    free: unsafe fn(NonNull<Head<T>>),
+}
+
+#[repr(C)]
+struct Handled<F, T: 'static> {
+    head: Head<T>,
+    stage: UnsafeCell<Stage<F, T>>,
+}
+
+enum Stage<F, T> {
+    Waiting(F),
+    Finished(Outcome<T>),
+    /// Claimed, or taken by the handle.
+    Empty,
+}
+
+impl<F, T> Handled<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    const OPS: &'static HandleOps<T> = &HandleOps {
+        run: Self::run_here,
+        take: Self::take_outcome,
+        free: Self::free,
+    };
+
+    fn pair(closure: F) -> (Entry, Promised<T>) {
+        let job = Box::new(Self {
+            head: Head {
+                // SAFETY: the header is the first field of the first field, both `repr(C)`; `perform` is
+                // for this type; the only pointer to it is the one that is leaked below.
+                header: unsafe { Header::new(Self::perform) },
+                ops: Self::OPS,
+                latch: Latch::new(),
+            },
+            stage: UnsafeCell::new(Stage::Waiting(closure)),
+        });
+        let job = NonNull::from(Box::leak(job));
+        // SAFETY: the job is live until both references have left; this is the only entry.
+        let entry = unsafe { Entry::new(job.cast()) };
+        (entry, Promised(job.cast()))
+    }
+
+    /// Carries out an order for an entry that was taken out of the queues.
+    ///
+    /// # Safety
+    ///
+    /// `header` came from [`pair`](Handled::pair), and its entry has been consumed for this call.
+    unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
+        let job = header.cast::<Self>();
+        // SAFETY: the entry's reference keeps the job alive.
+        let latch = unsafe { &raw const (*job.as_ptr()).head.latch };
+        // SAFETY: alive, as above, until one of the two calls below gives the reference up.
+        let state = unsafe { &(*latch).state };
+        let left = if state.claim() {
+            // SAFETY: this thread has claimed the closure just now.
+            let closure = unsafe { Self::take_closure(job) };
+            let outcome = match order {
+                Order::Run(counts) => {
+                    let outcome = call(closure);
+                    counts.count_run(outcome.is_err());
+                    outcome
+                }
+                Order::Abandon(dropped) => {
+                    if let Some(dropped) = dropped {
+                        dropped.count();
+                    }
+                    drop_quietly(closure);
+                    Err(JoinError::Dropped)
+                }
+                Order::Refuse(reason) => {
+                    drop_quietly(closure);
+                    Err(JoinError::Refused(reason))
+                }
+            };
+            // SAFETY: the entry's reference keeps the job alive.
+            let stage = unsafe { Self::stage(job) };
+            // SAFETY: claimed and not done: the stage is this thread's, and it was left `Empty`.
+            unsafe { stage.write(Stage::Finished(outcome)) };
+            // SAFETY: this call has the entry's reference and made the claim; of the job it uses nothing
+            // after, unless it is the last.
+            unsafe { Latch::set(latch) }
+        } else {
+            state.leave_entry()
+        };
+        if left == Left::Last {
+            // SAFETY: the handle has left, and so has the entry.
+            let job = unsafe { Box::from_raw(job.as_ptr()) };
+            drop_quietly(job);
+        }
+    }
+
+    /// Where closure and outcome are.
+    ///
+    /// # Safety
+    ///
+    /// The job is alive.
+    unsafe fn stage(job: NonNull<Self>) -> *mut Stage<F, T> {
+        // SAFETY: the job is alive.
+        UnsafeCell::raw_get(unsafe { &raw const (*job.as_ptr()).stage })
+    }
+
+    /// # Safety
+    ///
+    /// The caller has claimed the closure and has not taken it yet.
+    unsafe fn take_closure(job: NonNull<Self>) -> F {
+        // SAFETY: the claimant has a reference to the job, so it is alive.
+        let stage = unsafe { Self::stage(job) };
+        // SAFETY: between claim and done the stage belongs to the claimant.
+        match unsafe { stage.replace(Stage::Empty) } {
+            Stage::Waiting(closure) => closure,
+            Stage::Finished(_) | Stage::Empty => unreachable!("a claim is won once"),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The caller is the handle, and has claimed the closure.
+    unsafe fn run_here(head: NonNull<Head<T>>) -> Outcome<T> {
+        // SAFETY: the caller has the claim, and the pointer comes from `pair`.
+        call(unsafe { Self::take_closure(head.cast()) })
+    }
+
+    /// # Safety
+    ///
+    /// The caller is the handle, and has read that the job is done.
+    unsafe fn take_outcome(head: NonNull<Head<T>>) -> Option<Outcome<T>> {
+        // SAFETY: the handle has not left, so the job is alive.
+        let stage = unsafe { Self::stage(head.cast()) };
+        // SAFETY: once done, the stage belongs to the handle as long as that has not left.
+        match unsafe { stage.replace(Stage::Empty) } {
+            Stage::Finished(outcome) => Some(outcome),
+            Stage::Waiting(_) | Stage::Empty => None,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Both references have left, and the caller was the last.
+    unsafe fn free(head: NonNull<Head<T>>) {
+        // SAFETY: `pair` leaked a box of this type at this address; nobody else refers to it.
+        drop(unsafe { Box::from_raw(head.cast::<Self>().as_ptr()) });
+    }
+}
+
+/// Calls a closure of the user's and catches its panic, destructors of its captures included.
+fn call<T>(closure: impl FnOnce() -> T) -> Outcome<T> {
+    panic::catch_unwind(AssertUnwindSafe(closure))
+        .map_err(|payload| JoinError::Panicked(PanicPayload::new(payload)))
+}
+
+/// The handle's reference to a job. Unique, so that what takes `self` or `&mut self` has no rival.
+pub(crate) struct Promised<T: 'static>(NonNull<Head<T>>);
+
+// SAFETY: of the job it moves at most the outcome between threads, which is `Send`; the rest is the
+// latch, which is synchronised, and the closure, which is `Send` too (`pair` asks for it).
+unsafe impl<T: Send> Send for Promised<T> {}
+// SAFETY: through a shared reference only the latch's state is read, which is atomic.
+unsafe impl<T: Send> Sync for Promised<T> {}
+
+impl<T: 'static> Promised<T> {
+    /// Whether the outcome is there.
+    pub(crate) fn is_done(&self) -> bool {
+        self.latch().state.is_done()
+    }
+
+    /// Whether somebody has begun to run or to drop the task. A hint.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.latch().state.is_claimed()
+    }
+
+    /// Sleeps until the outcome is there or the deadline has passed; true if it is there.
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> bool {
+        // SAFETY: this is the job's handle, borrowed exclusively.
+        unsafe { self.latch().wait(deadline) }
+    }
+
+    /// Takes the outcome, or comes back if there is none yet.
+    pub(crate) fn take(self) -> Result<Outcome<T>, Self> {
+        if !self.is_done() {
+            return Err(self);
+        }
+        let take = self.ops().take;
+        // SAFETY: this is the handle, and the job is done.
+        let outcome = unsafe { take(self.0) };
+        Ok(outcome.unwrap_or(Err(JoinError::Dropped)))
+    }
+
+    /// Runs the task on this thread if nobody has begun with it; else comes back.
+    pub(crate) fn run_here(self, counts: &WorkerCounts) -> Result<Outcome<T>, Self> {
+        if self.is_claimed() || !self.latch().state.claim() {
+            return Err(self);
+        }
+        let run = self.ops().run;
+        // SAFETY: this is the handle, and it has just claimed the closure.
+        let outcome = unsafe { run(self.0) };
+        counts.count_run(outcome.is_err());
+        Ok(outcome)
+    }
+
+    fn latch(&self) -> &Latch {
+        // SAFETY: the handle's reference keeps the job alive as long as `self`.
+        unsafe { &(*self.0.as_ptr()).latch }
+    }
+
+    fn ops(&self) -> &'static HandleOps<T> {
+        // SAFETY: alive, as above; the field is never written.
+        unsafe { (*self.0.as_ptr()).ops }
+    }
+}
+
+impl<T: 'static> Drop for Promised<T> {
+    fn drop(&mut self) {
+        let free = self.ops().free;
+        // The reference to the latch ends with this statement, before the other side may free the job.
+        let left = self.latch().state.leave_handle();
+        if left == Left::Last {
+            // SAFETY: the entry has left before, the handle just now.
+            unsafe { free(self.0) };
+        }
+    }
+}
+
+impl<T: 'static> fmt::Debug for Promised<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.latch().state.fmt(f)
+    }
+}
+
+/// A job for a closure whose outcome somebody may wait for.
+pub(crate) fn promised<F, T>(closure: F) -> (Entry, Promised<T>)
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Handled::pair(closure)
+}
+
+/// Makes a job with a handle and offers it; a refused closure comes back out of its job.
+///
+/// # Panics
+///
+/// If `offer` gives back another entry than it got, which would be a defect of this crate.
+pub(crate) fn offer_promised<F, T>(
+    closure: F,
+    offer: impl FnOnce(Entry) -> Result<(), RefusedEntry>,
+) -> Result<Promised<T>, Refused<F>>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let (entry, promised) = Handled::pair(closure);
+    let offered = entry.header();
+    match offer(entry) {
+        Ok(()) => Ok(promised),
+        Err(RefusedEntry { entry, reason }) => {
+            assert_eq!(entry.header(), offered, "another entry came back");
+            let job = entry.into_header().cast::<Handled<F, T>>();
+            // The box below owns the job; the handle's reference goes into it.
+            let _ = ManuallyDrop::new(promised);
+            // SAFETY: this is the job that was made above; both references to it have just been consumed.
+            let job = unsafe { Box::from_raw(job.as_ptr()) };
+            match job.stage.into_inner() {
+                Stage::Waiting(task) => Err(Refused { task, reason }),
+                Stage::Finished(_) | Stage::Empty => unreachable!("a refused job was not claimed"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::DropCount;
+    use crate::refused::RefusedReason;
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn run_then_take() {
+        let counts = WorkerCounts::default();
+        let (entry, promised) = promised(|| 7);
+        let promised = promised.take().unwrap_err();
+        entry.run(&counts);
+        assert!(promised.is_done());
+        assert_eq!(promised.take().unwrap().unwrap(), 7);
+        assert_eq!(counts.ran(), 1);
+    }
+
+    #[test]
+    fn run_by_the_handle_leaves_a_husk() {
+        let counts = WorkerCounts::default();
+        let dropped = DropCount::default();
+        let token = Arc::new(());
+        let in_job = Arc::clone(&token);
+        let (entry, promised) = promised(move || in_job);
+        assert!(promised.run_here(&counts).unwrap().is_ok());
+        entry.abandon(&dropped);
+        assert_eq!((counts.ran(), dropped.get()), (1, 0));
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+
+    #[test]
+    fn whoever_leaves_last_drops_the_outcome() {
+        let counts = WorkerCounts::default();
+        let token = Arc::new(());
+        for handle_first in [true, false] {
+            let in_job = Arc::clone(&token);
+            let (entry, promised) = promised(move || in_job);
+            if handle_first {
+                drop(promised);
+                entry.run(&counts);
+            } else {
+                entry.run(&counts);
+                drop(promised);
+            }
+            assert_eq!(Arc::strong_count(&token), 1);
+        }
+    }
+
+    #[test]
+    fn unrun_jobs_tell_their_handles() {
+        let (entry, abandoned) = promised(|| ());
+        entry.abandon(&DropCount::default());
+        assert!(matches!(abandoned.take(), Ok(Err(JoinError::Dropped))));
+        let (entry, refused) = promised(|| ());
+        entry.refuse(RefusedReason::Full);
+        let outcome = refused.take();
+        assert!(matches!(
+            outcome,
+            Ok(Err(JoinError::Refused(RefusedReason::Full)))
+        ));
+        let (entry, lost) = promised(|| ());
+        drop(entry);
+        assert!(matches!(lost.take(), Ok(Err(JoinError::Dropped))));
+    }
+
+    #[test]
+    fn a_result_whose_destructor_panics_harms_nobody() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("in the destructor of a result");
+            }
+        }
+        let counts = WorkerCounts::default();
+        let (entry, promised) = promised(|| Bomb);
+        drop(promised);
+        entry.run(&counts);
+        assert_eq!(counts.ran(), 1);
+    }
+
+    /// S12, in small: the waiter returns and frees its job while the finisher is between store and wake.
+    #[test]
+    fn finisher_and_waiter_race() {
+        for round in 0..if cfg!(miri) { 20 } else { 2_000 } {
+            let (entry, mut promised) = promised(move || Box::new(round));
+            let finisher = thread::spawn(move || entry.run(&WorkerCounts::default()));
+            if round % 3 == 0 {
+                let soon = Instant::now() + Duration::from_micros(round % 50);
+                while !promised.wait(Some(soon)) {
+                    thread::yield_now();
+                }
+            } else {
+                assert!(promised.wait(None));
+            }
+            assert_eq!(*promised.take().unwrap().unwrap(), round);
+            finisher.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_refused_closure_comes_back() {
+        let refused = offer_promised(
+            || 3,
+            |entry| {
+                Err(RefusedEntry {
+                    entry,
+                    reason: RefusedReason::Stopped,
+                })
+            },
+        )
+        .unwrap_err();
+        assert_eq!((refused.task)(), 3);
+    }
+}

@@ -1,0 +1,322 @@
+//! A job: the one heap allocation behind a task word.
+//!
+//! The core moves words; here a word is a pointer to a [`Header`], which is one function pointer. That
+//! function knows the type behind it and carries out an [`Order`]: run, abandon or refuse. An [`Entry`]
+//! is the owning form of such a word: it is used exactly once, and one that is lost resolves as dropped.
+//!
+//! This file also has the simplest job, a detached closure: header and closure, so that a closure with
+//! one captured pointer takes [two words](DETACHED_WORDS). A job with a handle is in `handled.rs`.
+//!
+//! # Panics
+//!
+//! Whatever belongs to the user is called or dropped inside `catch_unwind`: a worker survives its tasks.
+
+use std::fmt;
+use std::mem::{self, ManuallyDrop};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::NonNull;
+
+use parkade_core::Task;
+
+use crate::counts::{DropCount, WorkerCounts};
+use crate::refused::{Refused, RefusedReason};
+
+/// The size of a detached job whose closure captures one pointer, in words.
+#[cfg(test)]
+const DETACHED_WORDS: usize = 2;
+
+/// The first field of every job.
+///
+/// The function consumes the entry's claim to the job: it may be called once.
+pub(crate) struct Header {
+    perform: unsafe fn(NonNull<Header>, Order<'_>),
+}
+
+/// What to do with a job that was taken out of the queues.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order<'a> {
+    /// Run it on this thread and count that.
+    Run(&'a WorkerCounts),
+    /// Drop it unrun, though it had been accepted, and count that.
+    Abandon(Option<&'a DropCount>),
+    /// Drop it unrun, because it was not accepted.
+    Refuse(RefusedReason),
+}
+
+/// The queues' claim to a job: whoever holds it decides, once, what becomes of the job.
+#[must_use = "an entry that is dropped abandons its task"]
+pub(crate) struct Entry(NonNull<Header>);
+
+// SAFETY: a job's closure and result are `Send` (the constructors ask for it), and its shared parts are
+// synchronised by its state.
+unsafe impl Send for Entry {}
+// SAFETY: a shared reference to an entry gives away its address and nothing else.
+unsafe impl Sync for Entry {}
+
+/// An entry that was not accepted.
+#[derive(Debug)]
+pub(crate) struct RefusedEntry {
+    pub(crate) entry: Entry,
+    pub(crate) reason: RefusedReason,
+}
+
+impl Header {
+    /// # Safety
+    ///
+    /// `perform` may rely on its pointer being that of the job which this header begins, with the
+    /// provenance of the whole job; so the header must be the first field of a `repr(C)` job made for
+    /// this function, and be reached by such pointers alone.
+    pub(crate) const unsafe fn new(perform: unsafe fn(NonNull<Header>, Order<'_>)) -> Self {
+        Self { perform }
+    }
+}
+
+impl Entry {
+    /// # Safety
+    ///
+    /// `header` begins a live job, has the provenance of the whole of it, and is the only claim of the
+    /// queues to it.
+    pub(crate) unsafe fn new(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
+    /// The word for the core's queues.
+    pub(crate) fn into_task(self) -> Task {
+        Task::from_ptr(self.into_header().as_ptr().cast())
+    }
+
+    /// The entry that a word stands for.
+    ///
+    /// # Safety
+    ///
+    /// The task was made by [`into_task`](Entry::into_task).
+    pub(crate) unsafe fn from_task(task: Task) -> Self {
+        // SAFETY: `into_task` made the word from a pointer that is not null.
+        Self(unsafe { NonNull::new_unchecked(task.into_ptr().cast()) })
+    }
+
+    /// Runs the task, unless its handle's owner has run it already.
+    pub(crate) fn run(self, counts: &WorkerCounts) {
+        self.perform(Order::Run(counts));
+    }
+
+    /// Drops the task unrun and tells its handle.
+    pub(crate) fn abandon(self, dropped: &DropCount) {
+        self.perform(Order::Abandon(Some(dropped)));
+    }
+
+    /// Drops the task, which no queue took, and tells its handle why.
+    pub(crate) fn refuse(self, reason: RefusedReason) {
+        self.perform(Order::Refuse(reason));
+    }
+
+    /// The pointer, the entry's claim with it.
+    pub(crate) fn into_header(self) -> NonNull<Header> {
+        ManuallyDrop::new(self).0
+    }
+
+    pub(crate) fn header(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    fn perform(self, order: Order<'_>) {
+        let header = self.into_header();
+        // SAFETY: an entry's job lives until the entry is used, and this uses it.
+        let perform = unsafe { (*header.as_ptr()).perform };
+        // SAFETY: the header is the first field of the job that `perform` was written for (`Header::new`),
+        // and the entry's claim has just been consumed, so this is the only call.
+        unsafe { perform(header, order) };
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        Self(self.0).perform(Order::Abandon(None));
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Entry").field(&self.0).finish()
+    }
+}
+
+/// A closure that nobody waits for.
+#[repr(C)]
+struct Detached<F> {
+    header: Header,
+    closure: F,
+}
+
+impl<F: FnOnce() + Send + 'static> Detached<F> {
+    fn entry(closure: F) -> Entry {
+        let job = Box::new(Self {
+            // SAFETY: the header is the first field, `perform` is for this type, and the only pointer
+            // to it is the one that `Box::into_raw` returns below.
+            header: unsafe { Header::new(Self::perform) },
+            closure,
+        });
+        let job = NonNull::from(Box::leak(job));
+        // SAFETY: the job is live, the pointer covers all of it, and nobody else has it.
+        unsafe { Entry::new(job.cast()) }
+    }
+
+    /// # Safety
+    ///
+    /// `header` came from [`entry`](Detached::entry), and its entry has been consumed for this call.
+    unsafe fn reclaim(header: NonNull<Header>) -> F {
+        // SAFETY: `entry` leaked a box of this type at this address, and the consumed entry owned it.
+        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
+        job.closure
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reclaim`](Detached::reclaim).
+    unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
+        // SAFETY: the caller's obligation is the same. The box is freed before the closure runs, while
+        // its memory is warm.
+        let closure = unsafe { Self::reclaim(header) };
+        match order {
+            Order::Run(counts) => {
+                let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
+                counts.count_run(outcome.is_err());
+                drop_quietly(outcome);
+            }
+            Order::Abandon(dropped) => {
+                if let Some(dropped) = dropped {
+                    dropped.count();
+                }
+                drop_quietly(closure);
+            }
+            Order::Refuse(_) => drop_quietly(closure),
+        }
+    }
+}
+
+/// A job for a closure that nobody waits for.
+pub(crate) fn detached<F: FnOnce() + Send + 'static>(closure: F) -> Entry {
+    Detached::entry(closure)
+}
+
+/// Makes a detached job and offers it; a refused closure comes back out of its job.
+///
+/// # Panics
+///
+/// If `offer` gives back another entry than it got, which would be a defect of this crate.
+pub(crate) fn offer_detached<F: FnOnce() + Send + 'static>(
+    closure: F,
+    offer: impl FnOnce(Entry) -> Result<(), RefusedEntry>,
+) -> Result<(), Refused<F>> {
+    let entry = Detached::entry(closure);
+    let offered = entry.header();
+    offer(entry).map_err(|RefusedEntry { entry, reason }| {
+        assert_eq!(entry.header(), offered, "another entry came back");
+        Refused {
+            // SAFETY: this is the entry that was made above, of this type, and it is consumed here.
+            task: unsafe { Detached::reclaim(entry.into_header()) },
+            reason,
+        }
+    })
+}
+
+/// Drops a value of the user's; a panic of its destructor ends here.
+pub(crate) fn drop_quietly<V>(value: V) {
+    let mut dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
+    for _ in 0..PAYLOADS {
+        match dropped {
+            Ok(()) => return,
+            Err(payload) => {
+                dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            }
+        }
+    }
+    mem::forget(dropped);
+}
+
+/// How many payloads are dropped, each of which may panic with the next, before one is leaked: somewhere
+/// this has to end.
+const PAYLOADS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_small_detached_job_is_two_words() {
+        let pointer = Box::new(0_u8);
+        let closure = move || drop(pointer);
+        fn size<F: FnOnce()>(_: &F) -> usize {
+            size_of::<Detached<F>>()
+        }
+        assert_eq!(size(&closure), DETACHED_WORDS * size_of::<usize>());
+    }
+
+    #[test]
+    fn each_order_is_counted_and_uses_the_closure_once() {
+        let token = Arc::new(());
+        let counts = WorkerCounts::default();
+        let dropped = DropCount::default();
+        let job = || {
+            let token = Arc::clone(&token);
+            detached(move || drop(token))
+        };
+        job().run(&counts);
+        job().abandon(&dropped);
+        job().refuse(RefusedReason::Full);
+        drop(job());
+        assert_eq!((counts.ran(), counts.panicked(), dropped.get()), (1, 0, 1));
+        assert_eq!(Arc::strong_count(&token), 1, "each closure was dropped");
+    }
+
+    #[test]
+    fn a_word_keeps_its_job() {
+        let counts = WorkerCounts::default();
+        let task = detached(|| ()).into_task();
+        // SAFETY: the task was made by `into_task`.
+        let entry = unsafe { Entry::from_task(task) };
+        entry.run(&counts);
+        assert_eq!(counts.ran(), 1);
+    }
+
+    #[test]
+    fn a_refused_closure_comes_back() {
+        let number = Arc::new(AtomicUsize::new(0));
+        let shared = Arc::clone(&number);
+        let refused = offer_detached(
+            move || {
+                shared.fetch_add(1, Ordering::Relaxed);
+            },
+            |entry| {
+                Err(RefusedEntry {
+                    entry,
+                    reason: RefusedReason::Full,
+                })
+            },
+        )
+        .unwrap_err();
+        assert_eq!(refused.reason, RefusedReason::Full);
+        (refused.task)();
+        assert_eq!(number.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_destructor_that_panics_with_a_value_that_panics_ends_here() {
+        struct Bomb(bool);
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                if self.0 {
+                    panic::panic_any(Bomb(false));
+                }
+                panic::panic_any("second");
+            }
+        }
+        let counts = WorkerCounts::default();
+        let bomb = Bomb(true);
+        detached(move || drop(bomb)).run(&counts);
+        assert_eq!((counts.ran(), counts.panicked()), (1, 1));
+        drop_quietly(Bomb(true));
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a handle has no value: the task panicked, was dropped, or was never accepted.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::panic;
+use std::sync::{Mutex, PoisonError};
+
+use crate::refused::RefusedReason;
+
+/// What a task came to if not to a value.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The task panicked; here is what it panicked with.
+    Panicked(PanicPayload),
+    /// The task was accepted and then dropped without having run: its runtime stopped by
+    /// [`Policy::Abandon`](crate::Policy::Abandon), or its deadline passed.
+    Dropped,
+    /// The task was never accepted, and has been dropped.
+    Refused(RefusedReason),
+}
+
+/// The value that a task panicked with.
+///
+/// Get at the message by `Display`, at the value by [`into_inner`](PanicPayload::into_inner).
+// The mutex makes the payload `Sync`, so that `JoinError` fits into boxed errors; the box keeps the
+// common outcomes small.
+pub struct PanicPayload(Box<Mutex<Box<dyn Any + Send>>>);
+
+impl JoinError {
+    /// The payload, if the task panicked.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let error = runtime.spawn(|| panic!("out of tea")).join().unwrap_err();
+    /// let payload = error.into_panic().unwrap();
+    /// assert_eq!(payload.downcast_ref(), Some(&"out of tea"));
+    /// # Ok::<(), parkade::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn into_panic(self) -> Option<Box<dyn Any + Send>> {
+        match self {
+            Self::Panicked(payload) => Some(payload.into_inner()),
+            Self::Dropped | Self::Refused(_) => None,
+        }
+    }
+
+    /// Whether the task panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self, Self::Panicked(_))
+    }
+}
+
+impl PanicPayload {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
+        Self(Box::new(Mutex::new(payload)))
+    }
+
+    /// The value itself, as `catch_unwind` would have given it.
+    #[must_use]
+    pub fn into_inner(self) -> Box<dyn Any + Send> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on panicking with the same value in this thread, without calling the panic hook again.
+    ///
+    /// # Panics
+    ///
+    /// Always.
+    pub fn resume(self) -> ! {
+        panic::resume_unwind(self.into_inner())
+    }
+
+    /// Passes the message, if the payload is one, to `show`.
+    fn with_message<R>(&self, show: impl FnOnce(Option<&str>) -> R) -> R {
+        let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = payload.downcast_ref::<&str>().copied();
+        show(text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)))
+    }
+}
+
+impl fmt::Debug for PanicPayload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_message(|message| f.debug_tuple("PanicPayload").field(&message).finish())
+    }
+}
+
+impl fmt::Display for PanicPayload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_message(|message| f.write_str(message.unwrap_or("a value that is no message")))
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panicked(payload) => write!(f, "the task panicked: {payload}"),
+            Self::Dropped => f.write_str("the task was dropped before it ran"),
+            Self::Refused(reason) => write!(f, "the task was refused: {reason}"),
+        }
+    }
+}
+
+impl Error for JoinError {}

@@ -1,0 +1,101 @@
+//! Waiting for a job: one thread sleeps until the other declares the outcome stored.
+//!
+//! # Protocol
+//!
+//! The waiter stores its [`Thread`] in a slot, sets `WAITER` in the [`State`] and sleeps by
+//! `thread::park` until it reads `DONE`. The finisher sets `DONE`; if that met a `WAITER` it takes the
+//! thread out of the slot, *gives up its reference to the job*, and only then unparks. A `Thread` is a
+//! counted reference of its own, so the unpark touches nothing that the waiter may have freed (I6).
+//!
+//! # Why std's park is right here
+//!
+//! It keeps a token per thread: an `unpark` that comes before the `park` makes that park return at
+//! once, so nothing is lost between the last look at `DONE` and the sleep. It may return for no reason,
+//! and a token may be left over from another use: both only cost one more look, because the loop
+//! believes the state alone. In turn, a waiter that saw `DONE` early may leave a token behind, which
+//! some later `park` of that thread returns on; std allows that to every caller of `park`.
+
+use std::cell::UnsafeCell;
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+use crate::state::{Finished, Left, State};
+
+/// The state of a job and the thread that waits for it.
+///
+/// The functions take a pointer where the job may be freed by the other side before they return: no
+/// reference to the latch may live at that moment.
+#[derive(Debug)]
+pub(crate) struct Latch {
+    pub(crate) state: State,
+    waiter: UnsafeCell<Option<Thread>>,
+}
+
+// SAFETY: `state` is atomic, and `waiter` is accessed by one side at a time: by the handle, except from
+// the moment in which `DONE` joins a set `WAITER`, when it passes to the finisher (see `State`).
+unsafe impl Sync for Latch {}
+
+impl Latch {
+    /// A latch that is not set.
+    pub(crate) fn new() -> Self {
+        Self {
+            state: State::new(),
+            waiter: UnsafeCell::new(None),
+        }
+    }
+
+    /// Sleeps until the outcome is stored, or the deadline has passed; true if it is stored.
+    ///
+    /// # Safety
+    ///
+    /// Only the job's handle may call it, from one thread at a time.
+    pub(crate) unsafe fn wait(&self, deadline: Option<Instant>) -> bool {
+        if self.state.is_done() {
+            return true;
+        }
+        // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
+        unsafe { *self.waiter.get() = Some(thread::current()) };
+        if !self.state.register_waiter() {
+            return true;
+        }
+        while !self.state.is_done() {
+            match deadline {
+                None => thread::park(),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return !self.state.withdraw_waiter();
+                    }
+                    thread::park_timeout(left);
+                }
+            }
+        }
+        true
+    }
+
+    /// Declares the outcome stored, gives up the entry's reference, and wakes the waiter if there is one.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the entry's reference and has claimed the job, and does not use `this` after,
+    /// unless it is told to be the last.
+    pub(crate) unsafe fn set(this: *const Self) -> Left {
+        // SAFETY: the entry's reference keeps the latch alive until `finish` gives it up, and the state
+        // is all atomic, so that the reference may outlive the memory by the tail of that call.
+        let state = unsafe { &(*this).state };
+        match state.finish() {
+            Finished::Released(left) => left,
+            Finished::WaiterRegistered => {
+                // SAFETY: the entry's reference is still held, so the latch is alive.
+                let slot = UnsafeCell::raw_get(unsafe { &raw const (*this).waiter });
+                // SAFETY: `DONE` joined a set `WAITER`: the slot is the finisher's now.
+                let waiting = unsafe { (*slot).take() };
+                let left = state.leave_entry();
+                if let Some(thread) = waiting {
+                    thread.unpark();
+                }
+                left
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A task that was not accepted, on its way back to its caller.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why a task was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RefusedReason {
+    /// The queue is at its limit (see [`Tag::inbox_limit`](crate::Tag::inbox_limit)); later there may be room.
+    Full,
+    /// The runtime is stopping or has stopped; it accepts nothing any more.
+    Stopped,
+}
+
+impl fmt::Display for RefusedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "its queue is full",
+            Self::Stopped => "the runtime has been stopped",
+        })
+    }
+}
+
+impl From<parkade_core::RefusedReason> for RefusedReason {
+    fn from(reason: parkade_core::RefusedReason) -> Self {
+        match reason {
+            parkade_core::RefusedReason::Full => Self::Full,
+            parkade_core::RefusedReason::Closed => Self::Stopped,
+        }
+    }
+}
+
+/// A closure that was not accepted, given back unharmed, with the reason.
+///
+/// ```
+/// use parkade::{Policy, RefusedReason, Runtime};
+///
+/// let runtime = Runtime::builder().build()?;
+/// runtime.shutdown(Policy::Drain, None)?;
+/// let refused = runtime.try_spawn(|| 6 * 7).unwrap_err();
+/// assert_eq!(refused.reason, RefusedReason::Stopped);
+/// assert_eq!((refused.task)(), 42); // run it yourself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Refused<F> {
+    /// The closure, never called.
+    pub task: F,
+    /// Why it was not accepted.
+    pub reason: RefusedReason,
+}
+
+impl<F> fmt::Debug for Refused<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for Refused<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the task was refused: {}", self.reason)
+    }
+}
+
+impl<F> Error for Refused<F> {}

@@ -1,0 +1,64 @@
+//! What a stop came to.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::stop::Policy;
+
+/// The outcome of [`shutdown`](crate::RuntimeOn::shutdown).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The policy that the stop began with.
+    pub policy: Policy,
+    /// Tasks that ran in the life of the runtime, those that panicked included.
+    pub ran: usize,
+    /// Tasks that were accepted and then dropped without having run.
+    pub dropped: usize,
+    /// Workers that had not left when the deadline passed; empty after a full stop. Their threads are
+    /// detached: each leaves when its task ends.
+    pub still_running: Vec<StillRunning>,
+    /// How long the stop took.
+    pub elapsed: Duration,
+}
+
+/// A worker that had not left when the deadline passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StillRunning {
+    /// The name of its tag.
+    pub tag: String,
+    /// Its index within the tag.
+    pub worker: usize,
+    /// The name of its thread.
+    pub thread_name: String,
+}
+
+impl Report {
+    /// Whether every worker has left, so that no thread of the runtime is left.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.still_running.is_empty()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = match self.policy {
+            Policy::Drain => "drained",
+            Policy::Abandon => "abandoned",
+        };
+        write!(
+            f,
+            "{policy} in {:.1?}: {} tasks ran, {} dropped",
+            self.elapsed, self.ran, self.dropped
+        )?;
+        if !self.is_complete() {
+            write!(f, "; {} workers still run:", self.still_running.len())?;
+            for worker in &self.still_running {
+                write!(f, " {}", worker.thread_name)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! The runtime: the threads' owner and the way in for tasks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parkade_core::{Priority, TagIndex};
+use thiserror::Error;
+
+use crate::backend::Backend;
+use crate::batch::Batch;
+use crate::builder::RuntimeBuilder;
+use crate::current::{self, Home};
+use crate::handle::JoinHandle;
+use crate::handled::{offer_promised, promised};
+use crate::job::{Entry, RefusedEntry, offer_detached};
+use crate::metrics::Metrics;
+use crate::refused::Refused;
+use crate::report::Report;
+use crate::shared::Shared;
+use crate::stop::{self, Policy, ShutdownError};
+
+/// The default tag: the first that was described.
+const FIRST_TAG: TagIndex = TagIndex(0);
+
+/// A set of worker threads, in tags, that run what is spawned; on the backend `B`.
+///
+/// Most programs use the alias [`Runtime`](crate::Runtime), which chooses the backend by cargo feature.
+/// Share it by reference or in an [`Arc`]; every method may be called from any thread, tasks included.
+///
+/// Dropping it stops it: what is queued still runs, and the drop waits for that. A drop on one of its own
+/// workers (the last [`Arc`] may well be in a task) waits for nothing; the workers finish by themselves.
+pub struct RuntimeOn<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+/// One tag of a runtime, and the way in for its tasks.
+///
+/// Cheap to copy; look it up once, not per spawn.
+pub struct TagRef<'r, B: Backend> {
+    shared: &'r Arc<Shared<B>>,
+    tag: TagIndex,
+    priority: Priority,
+}
+
+/// There is no tag of that name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no tag called {name:?}; there are {known:?}")]
+pub struct UnknownTag {
+    /// The name that was asked for.
+    pub name: String,
+    /// The names that there are.
+    pub known: Vec<String>,
+}
+
+impl<B: Backend> RuntimeOn<B> {
+    /// Begins to describe a runtime.
+    pub fn builder() -> RuntimeBuilder<B> {
+        RuntimeBuilder::new()
+    }
+
+    pub(crate) fn new(shared: Arc<Shared<B>>) -> Self {
+        Self { shared }
+    }
+
+    /// Spawns a task in the default tag; see [`TagRef::spawn`].
+    pub fn spawn<F, T>(&self, task: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.default_tag().spawn(task)
+    }
+
+    /// Spawns a task in the default tag, or gives it back; see [`TagRef::try_spawn`].
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the closure.
+    pub fn try_spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, Refused<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.default_tag().try_spawn(task)
+    }
+
+    /// Spawns a task without a handle in the default tag; see [`TagRef::spawn_detached`].
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the closure.
+    pub fn spawn_detached<F>(&self, task: F) -> Result<(), Refused<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.default_tag().spawn_detached(task)
+    }
+
+    /// Begins a batch for the default tag.
+    pub fn batch(&self) -> Batch<B> {
+        self.default_tag().batch()
+    }
+
+    /// The tag called `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownTag`] with that name and the names that there are.
+    pub fn tag(&self, name: &str) -> Result<TagRef<'_, B>, UnknownTag> {
+        match self.shared.tag_index(name) {
+            Some(tag) => Ok(self.tag_at(tag)),
+            None => Err(UnknownTag {
+                name: name.to_owned(),
+                known: self
+                    .shared
+                    .tags
+                    .iter()
+                    .map(|tag| tag.name.clone())
+                    .collect(),
+            }),
+        }
+    }
+
+    /// The default tag: the first that was described.
+    #[must_use]
+    pub fn default_tag(&self) -> TagRef<'_, B> {
+        self.tag_at(FIRST_TAG)
+    }
+
+    /// A snapshot of all counters. Costs a few loads per worker.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        Metrics::of(&self.shared)
+    }
+
+    /// Stops the runtime: refuses new tasks, lets what is queued run or drops it, and joins the threads.
+    ///
+    /// Running tasks are not interrupted. When `deadline` has passed (counted from the call), what is
+    /// still queued is dropped whatever the policy, and workers that still run a task are reported and
+    /// left to themselves. After a full stop all stop hooks and destructors of thread-locals have run;
+    /// the deadline does not bound the latter.
+    ///
+    /// A second call, also a concurrent one, gets the same report; it may hasten a stop that is under
+    /// way by an earlier deadline or by [`Policy::Abandon`].
+    ///
+    /// # Errors
+    ///
+    /// [`ShutdownError`], if the caller is a worker of this runtime, or a task that is being dropped by
+    /// the very stop.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use parkade::{Policy, Runtime};
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// runtime.spawn_detached(|| println!("last words"))?;
+    /// let report = runtime.shutdown(Policy::Drain, Some(Duration::from_secs(5)))?;
+    /// assert_eq!((report.ran, report.dropped), (1, 0));
+    /// assert!(report.is_complete());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown(
+        &self,
+        policy: Policy,
+        deadline: Option<Duration>,
+    ) -> Result<Report, ShutdownError> {
+        stop::stop(&self.shared, policy, deadline)
+    }
+
+    fn tag_at(&self, tag: TagIndex) -> TagRef<'_, B> {
+        TagRef {
+            shared: &self.shared,
+            tag,
+            priority: Priority::Normal,
+        }
+    }
+}
+
+impl<B: Backend> Drop for RuntimeOn<B> {
+    fn drop(&mut self) {
+        if current::is_worker_of(&self.shared) {
+            stop::begin(&self.shared);
+        } else {
+            // The error cases are callers that still have the runtime; nobody has.
+            let _report = stop::stop(&self.shared, Policy::Drain, None);
+        }
+    }
+}
+
+impl<'r, B: Backend> TagRef<'r, B> {
+    /// The tag's name.
+    #[must_use]
+    pub fn name(&self) -> &'r str {
+        &self.shared.tags[self.tag.0].name
+    }
+
+    /// The same tag, for tasks of that priority.
+    ///
+    /// Tasks of [`Priority::High`] go before all normal tasks of the tag that have not started, except
+    /// on every [`ageing`](crate::Tag::ageing)th pick.
+    ///
+    /// ```
+    /// use parkade::{Priority, Runtime};
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let urgent = runtime.default_tag().with_priority(Priority::High);
+    /// assert_eq!(urgent.spawn(|| 1 + 1).join()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Spawns a task and returns the handle to its outcome.
+    ///
+    /// Never waits for room: a task that is refused is dropped, and its handle says
+    /// [`JoinError::Refused`](crate::JoinError::Refused) at once. On a worker of the tag it goes to that
+    /// worker's own run queue, newest first; from elsewhere to an inbox, oldest first. Costs one
+    /// allocation.
+    pub fn spawn<F, T>(&self, task: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (entry, promised) = promised(task);
+        if let Err(RefusedEntry { entry, reason }) = self.offer(entry) {
+            entry.refuse(reason);
+        }
+        JoinHandle::new(promised, self.home())
+    }
+
+    /// Spawns a task, or gives it back if it is refused. Otherwise as [`spawn`](TagRef::spawn).
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the closure: the queues are at their limit, or the runtime is stopping.
+    pub fn try_spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, Refused<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let promised = offer_promised(task, |entry| self.offer(entry))?;
+        Ok(JoinHandle::new(promised, self.home()))
+    }
+
+    /// Spawns a task that nobody waits for; the cheapest way. A panic of it is only counted.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the closure: the queues are at their limit, or the runtime is stopping.
+    pub fn spawn_detached<F>(&self, task: F) -> Result<(), Refused<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        offer_detached(task, |entry| self.offer(entry))
+    }
+
+    /// Begins a batch for this tag and priority.
+    pub fn batch(&self) -> Batch<B> {
+        Batch::new(Arc::clone(self.shared), self.tag, self.priority)
+    }
+
+    fn offer(&self, entry: Entry) -> Result<(), RefusedEntry> {
+        self.shared.submit(self.tag, self.priority, entry)
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.shared, self.tag)
+    }
+}
+
+impl<B: Backend> Clone for TagRef<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for TagRef<'_, B> {}
+
+impl<B: Backend> fmt::Debug for TagRef<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TagRef")
+            .field("name", &self.name())
+            .field("priority", &self.priority)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B: Backend> fmt::Debug for RuntimeOn<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RuntimeOn").field(&self.shared).finish()
+    }
+}

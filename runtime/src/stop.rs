@@ -1,0 +1,338 @@
+//! Stopping: the five steps of the core's sequence, performed for threads.
+//!
+//! One caller takes the steps; whoever calls meanwhile or later waits for the same [`Report`]. A later
+//! call may hasten the stop, never slow it down: the earliest deadline counts, and
+//! [`Policy::Abandon`] overrules [`Policy::Drain`].
+//!
+//! Nobody takes the steps on a worker of the runtime that is being stopped, because step 5 would wait for
+//! the caller itself: [`shutdown`](crate::RuntimeOn::shutdown) is an error there, and a runtime that is
+//! dropped there begins to stop without waiting.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+use parkade_core::stop::Join;
+use parkade_core::{Slot, StopPolicy, TagIndex};
+use thiserror::Error;
+
+use crate::backend::Backend;
+use crate::control::Control;
+use crate::current;
+use crate::report::{Report, StillRunning};
+use crate::shared::Shared;
+
+/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// They run.
+    Drain,
+    /// They are dropped, and their handles say so.
+    Abandon,
+}
+
+/// A stop that cannot be performed by its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ShutdownError {
+    /// The caller is a worker of this very runtime and would wait for itself.
+    #[error("a runtime cannot be shut down by one of its own workers")]
+    InsideWorker,
+    /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.
+    #[error("a runtime cannot be shut down by what is dropped while it shuts down")]
+    InsideShutdown,
+}
+
+/// How long an abandoning stop waits before it looks at the queues once more, if no worker leaves: a
+/// worker may have been moving tasks between two queues during the look before.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How far a runtime's end has come.
+#[derive(Debug, Default)]
+pub(crate) struct Stopping {
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    phase: Phase,
+    /// For each tag, how many workers have started.
+    started: Vec<usize>,
+    /// Workers whose threads have started and not ended.
+    running: BTreeSet<Slot>,
+    threads: Vec<(Slot, JoinHandle<()>)>,
+    /// What callers want so far.
+    abandon: bool,
+    deadline: Option<Instant>,
+    /// Counts what the performer of the stop waits for: workers that leave, callers that hasten.
+    events: u64,
+}
+
+#[derive(Debug, Default)]
+enum Phase {
+    #[default]
+    Running,
+    Stopping {
+        by: ThreadId,
+    },
+    Stopped(Report),
+}
+
+/// Says, when dropped, that a worker has left.
+pub(crate) struct LeavesAtEnd<'a> {
+    stopping: &'a Stopping,
+    slot: Slot,
+}
+
+impl Stopping {
+    /// Takes note of the threads that have started.
+    pub(crate) fn has_started(&self, threads: Vec<(Slot, JoinHandle<()>)>, tags: usize) {
+        let mut progress = self.lock();
+        progress.started = vec![0; tags];
+        for (slot, _) in &threads {
+            progress.started[slot.tag.0] += 1;
+        }
+        progress.running = threads.iter().map(|(slot, _)| *slot).collect();
+        progress.threads = threads;
+    }
+
+    pub(crate) fn leaves_at_end(&self, slot: Slot) -> LeavesAtEnd<'_> {
+        LeavesAtEnd {
+            stopping: self,
+            slot,
+        }
+    }
+
+    /// How many workers of a tag have started.
+    pub(crate) fn started_in(&self, tag: TagIndex) -> usize {
+        self.lock().started.get(tag.0).copied().unwrap_or(0)
+    }
+
+    // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, progress: MutexGuard<'a, Progress>) -> MutexGuard<'a, Progress> {
+        self.changed
+            .wait(progress)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for an event, at most until `until`.
+    fn wait_for_event<'a>(
+        &self,
+        progress: MutexGuard<'a, Progress>,
+        until: Option<Instant>,
+    ) -> MutexGuard<'a, Progress> {
+        match until {
+            None => self.wait(progress),
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now());
+                let waited = self.changed.wait_timeout(progress, left);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
+    }
+}
+
+impl Drop for LeavesAtEnd<'_> {
+    fn drop(&mut self) {
+        let mut progress = self.stopping.lock();
+        progress.running.remove(&self.slot);
+        progress.events += 1;
+        self.stopping.changed.notify_all();
+    }
+}
+
+/// Stops a runtime and waits for its workers, at most for `patience`.
+pub(crate) fn stop<B: Backend>(
+    shared: &Shared<B>,
+    policy: Policy,
+    patience: Option<Duration>,
+) -> Result<Report, ShutdownError> {
+    if current::is_worker_of(shared) {
+        return Err(ShutdownError::InsideWorker);
+    }
+    let began = Instant::now();
+    let me = thread::current().id();
+    let mut progress = shared.stopping.lock();
+    loop {
+        match &progress.phase {
+            Phase::Stopped(report) => return Ok(report.clone()),
+            Phase::Stopping { by } if *by == me => return Err(ShutdownError::InsideShutdown),
+            Phase::Stopping { .. } => {
+                if progress.hasten(policy, patience, began) {
+                    shared.stopping.changed.notify_all();
+                }
+                progress = shared.stopping.wait(progress);
+            }
+            Phase::Running => {
+                progress.phase = Phase::Stopping { by: me };
+                progress.hasten(policy, patience, began);
+                drop(progress);
+                return Ok(perform(shared, policy, began));
+            }
+        }
+    }
+}
+
+/// Stops a runtime without waiting, on behalf of one of its own workers: queued tasks still run.
+pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
+    let began = Instant::now();
+    let mut progress = shared.stopping.lock();
+    if !matches!(progress.phase, Phase::Running) {
+        return;
+    }
+    progress.phase = Phase::Stopping {
+        by: thread::current().id(),
+    };
+    // Detached: each thread keeps what it shares alive, and the last one to leave frees it.
+    let threads = mem::take(&mut progress.threads);
+    drop(progress);
+    drop(threads);
+    // Nobody waits for the drain, so there is no step 5.
+    let _unattended = up_to_join(shared, Policy::Drain);
+    let mut progress = shared.stopping.lock();
+    let report = Report::new(shared, Policy::Drain, &progress.running, began);
+    progress.phase = Phase::Stopped(report);
+}
+
+/// Steps 1 to 4.
+fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_, B>> {
+    let policy = match policy {
+        Policy::Drain => StopPolicy::Drain,
+        Policy::Abandon => StopPolicy::Abandon,
+    };
+    // The phase admits one performer, so this is the only call.
+    let drivers = shared.control.stop(policy).ok()?;
+    // Step 1: there are no timers and no reactor.
+    let close = drivers.drivers_stopped();
+    let lots = close.close();
+    let interrupt = lots.stop_lots();
+    interrupt_blocked_workers();
+    Some(interrupt.interrupted())
+}
+
+/// Step 4. A worker inside a blocking system call is not told: it ends when its task does.
+const fn interrupt_blocked_workers() {}
+
+/// All five steps.
+fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Report {
+    let stopping = &shared.stopping;
+    let Some(join) = up_to_join(shared, policy) else {
+        unreachable!("only one caller performs the stop")
+    };
+    let mut abandoned = policy == Policy::Abandon;
+    let mut progress = stopping.lock();
+    loop {
+        let events = progress.events;
+        let expired = progress
+            .deadline
+            .is_some_and(|deadline| deadline <= Instant::now());
+        if expired || progress.abandon {
+            drop(progress);
+            if !abandoned {
+                join.abandon();
+                abandoned = true;
+            }
+            drop_queued(shared, &join);
+            progress = stopping.lock();
+        }
+        if expired || progress.running.is_empty() {
+            break;
+        }
+        if progress.events == events {
+            let look_again = abandoned.then(|| Instant::now() + LOOK_AGAIN);
+            let until = [progress.deadline, look_again].into_iter().flatten().min();
+            progress = stopping.wait_for_event(progress, until);
+        }
+    }
+    let threads = mem::take(&mut progress.threads);
+    let running = progress.running.clone();
+    drop(progress);
+    join_threads(threads, &running);
+    // All that was accepted has run, or a worker never started or left by a defect: then it is here.
+    if running.is_empty() {
+        drop_queued(shared, &join);
+    }
+    let _stopped = join.joined();
+    let report = Report::new(shared, policy, &running, began);
+    stopping.lock().phase = Phase::Stopped(report.clone());
+    stopping.changed.notify_all();
+    report
+}
+
+/// Joins the threads of workers that have left, so that their thread-locals are gone; detaches the others.
+fn join_threads(threads: Vec<(Slot, JoinHandle<()>)>, running: &BTreeSet<Slot>) {
+    for (slot, thread) in threads {
+        if !running.contains(&slot) {
+            // A panic here would be a defect of this crate, reported by the panic hook already.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Drops what is queued.
+fn drop_queued<B: Backend>(shared: &Shared<B>, join: &Join<'_, B>) {
+    while let Some((tag, entry)) = Control::take_queued(join) {
+        entry.abandon(&shared.tags[tag.0].dropped);
+    }
+}
+
+impl Progress {
+    /// Takes over what a caller wants; true if that is more than was wanted before.
+    fn hasten(&mut self, policy: Policy, patience: Option<Duration>, now: Instant) -> bool {
+        // A deadline beyond the end of time is none.
+        let deadline = patience.and_then(|patience| now.checked_add(patience));
+        let sooner = match (self.deadline, deadline) {
+            (Some(old), Some(new)) => new < old,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if sooner {
+            self.deadline = deadline;
+        }
+        let harder = policy == Policy::Abandon && !self.abandon;
+        self.abandon |= harder;
+        if sooner || harder {
+            self.events += 1;
+        }
+        sooner || harder
+    }
+}
+
+impl StillRunning {
+    fn of<B: Backend>(shared: &Shared<B>, slot: Slot) -> Self {
+        let info = &shared.tags[slot.tag.0].seats[slot.worker.0].info;
+        Self {
+            tag: info.tag.clone(),
+            worker: info.index,
+            thread_name: info.thread_name.clone(),
+        }
+    }
+}
+
+impl Report {
+    fn new<B: Backend>(
+        shared: &Shared<B>,
+        policy: Policy,
+        running: &BTreeSet<Slot>,
+        began: Instant,
+    ) -> Self {
+        let seats = shared.tags.iter().flat_map(|tag| &tag.seats);
+        Self {
+            policy,
+            ran: seats.map(|seat| seat.counts.ran()).sum(),
+            dropped: shared.tags.iter().map(|tag| tag.dropped.get()).sum(),
+            still_running: running
+                .iter()
+                .map(|slot| StillRunning::of(shared, *slot))
+                .collect(),
+            elapsed: began.elapsed(),
+        }
+    }
+}
