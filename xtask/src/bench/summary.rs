@@ -201,8 +201,8 @@ mod tests {
         let summary = Summary::new(&cells, &contenders);
         assert_eq!(summary.commands(), ["run linux", "run std"]);
         let table = summary.table(&contenders).to_string();
-        assert!(table.contains("10 (8–12)"), "{table}");
-        assert!(table.contains("30 (20–90)"), "{table}");
+        assert!(table.contains("10.0 (8.00–12.0)"), "{table}");
+        assert!(table.contains("30.0 (20.0–90.0)"), "{table}");
         assert!(table.contains("3.00"), "{table}");
     }
 
