@@ -309,12 +309,14 @@ impl<'c, P: Platform> Worker<'c, P> {
                 continue;
             }
             let victim = &self.tag.groups[index];
+            // The inbox first: its lock buys a batch of the oldest tasks, the run queue's heavy fence
+            // one.
+            if let Some(found) = self.take_from(victim, TAKE_BATCH) {
+                return Some(found);
+            }
             if let Steal::Taken(task, moved) = victim.run_queue.steal_into(&self.queue) {
                 bump(&self.group.counters.stolen, 1 + moved);
                 return Some(Found { task, moved });
-            }
-            if let Some(found) = self.take_from(victim, TAKE_BATCH) {
-                return Some(found);
             }
         }
         None

@@ -18,10 +18,6 @@ const ALLOWED: [(&str, &str); 6] = [
         "runtime/src/latch.rs",
         "a waiter's frame that its finisher signals",
     ),
-    (
-        "runtime/src/control.rs",
-        "the promise that each word in the queues is a job",
-    ),
     ("runtime/src/current.rs", "the worker that a thread is"),
     (
         "backend-linux/src/futex_miri.rs",
