@@ -69,6 +69,10 @@ impl<P: Platform> TaskControl<P> {
             .run_queue
             .owner()
             .ok_or(RegisterError::SlotTaken(slot))?;
+        // The slot's last worker may have retired. A tag that is closed meanwhile closes its inboxes
+        // after its intake, so under the lock the intake tells.
+        group.inbox.reopen_if(|| tag.is_open());
+        group.mailbox.reopen_if(|| tag.is_open());
         Ok(Worker::new(slot, tag, group, queue))
     }
 

@@ -52,8 +52,8 @@ pub(crate) struct WakeCounters {
     pub(crate) by_submit: AtomicUsize,
     /// Claims made by a worker that took a task and saw more.
     pub(crate) by_chain: AtomicUsize,
-    /// Wakes that stopping caused.
-    pub(crate) by_stop: AtomicUsize,
+    /// Wakes that a stop or a request to retire caused.
+    pub(crate) by_request: AtomicUsize,
 }
 
 impl WakeCounters {
@@ -61,7 +61,7 @@ impl WakeCounters {
         Self {
             by_submit: AtomicUsize::new(0),
             by_chain: AtomicUsize::new(0),
-            by_stop: AtomicUsize::new(0),
+            by_request: AtomicUsize::new(0),
         }
     }
 }
@@ -83,7 +83,7 @@ pub struct Counters {
     pub parked: usize,
     /// Idle workers claimed for a wake.
     pub wakes_asked: usize,
-    /// Calls to [`Park::wake`](crate::Park::wake): one per claim and one per lot stopped.
+    /// Calls to [`Park::wake`](crate::Park::wake): one per claim, per lot stopped and per request to retire.
     pub wake_calls: usize,
     /// Submits that found nobody idle, or enough workers already searching.
     pub skipped_wakes: usize,

@@ -29,6 +29,9 @@
 //!    on that state. A return from the park says nothing, only the bit does.
 //! 5. Release: a counted worker that took a task leaves the searchers; fence F4; looks everywhere; and
 //!    where it sees work, claims one more as in 1. This comes before it runs the task.
+//! 6. Retire: asked by a flag and a signal, no claim. Bit still set: clear it, uncounted. Bit gone: a
+//!    claimer has counted this worker, so it passes the wake on by 5. Then it closes its inboxes, makes
+//!    what is left in its queues visible as one submit (1), and leaves.
 //!
 //! # Danger
 //!
@@ -156,6 +159,16 @@ impl<P: Platform> IdleWords<P> {
             }
         }
         Withdrawal::WasClaimed
+    }
+
+    /// Transition 6: takes the own bit back without being counted.
+    pub(crate) fn cancel(&self, worker: WorkerIndex) -> Withdrawal {
+        let (word, bit) = self.place(worker);
+        if word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
+            Withdrawal::TookBack
+        } else {
+            Withdrawal::WasClaimed
+        }
     }
 
     /// Transition 5, up to the fence.

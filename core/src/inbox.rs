@@ -34,7 +34,7 @@ pub struct Refused {
 pub enum RefusedReason {
     /// Every queue that could take it is full.
     Full,
-    /// The scheduler has been told to stop.
+    /// The scheduler has been told to stop, or the one worker that the task was meant for has left.
     Closed,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for RefusedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "every queue that could take the task is full",
-            Self::Closed => "the scheduler is stopping or stopped",
+            Self::Closed => "what should take the task is closed: stopping, or left by its worker",
         })
     }
 }
@@ -178,6 +178,15 @@ impl<P: Platform> Inbox<P> {
     pub fn close(&self) {
         self.queue
             .with(|_| self.hints.closed.store(true, Ordering::Relaxed));
+    }
+
+    /// Accepts pushes again if `still_wanted` says so inside the lock.
+    pub(crate) fn reopen_if(&self, still_wanted: impl FnOnce() -> bool) {
+        self.queue.with(|_| {
+            if still_wanted() {
+                self.hints.closed.store(false, Ordering::Relaxed);
+            }
+        });
     }
 
     /// Whether [`close`](Inbox::close) has been called; a hint unless the caller closed it.

@@ -84,11 +84,12 @@
 //! * **I1** A queued task and an announced sleeper of its tag imply that a wake is claimed, a searcher
 //!   exists, or somebody stands between a push or a count − 1 and its check ([`idle`]).
 //! * **I2** A claimed wake is used exactly once or passed on ([`Worker`]'s drop passes it on).
-//! * **I3** Calls to [`Park::wake`] are at most the claimed bits plus one per stopped lot; there are none
+//! * **I3** Calls to [`Park::wake`] are at most the claimed bits plus one per stopped lot and per
+//!   request to retire; there are none
 //!   while every worker is busy and none while the scheduler is idle, and no worker waits with a timeout.
 //! * **I4** A stop reaches every worker within one park ([`stop`]).
-//! * **I5** After a tag was told to shrink to n, at most n of its workers start another task. *(Nothing
-//!   shrinks a tag yet, so there is nothing to check.)*
+//! * **I5** A worker that was asked to retire starts no other task, but for what its mailbox holds
+//!   ([`Tag::request_retire`]); so after a tag was told to shrink to n, at most n go on.
 //! * **I6** A waker never touches memory that the finished waiter may have freed. A lot lives as long as
 //!   its control, and a latch of the runtime is signalled through what outlives it.
 //!

@@ -269,9 +269,27 @@ impl<P: Platform> Tag<P> {
         }
     }
 
+    /// Asks a worker to leave: it starts no other task but what is in its mailbox, makes what it had
+    /// queued available to the others, and its [`next`](crate::Worker::next) says
+    /// [`Retire`](crate::Next::Retire). Tasks for it go elsewhere from then on. Idempotent; from any
+    /// thread; one call to the park.
+    ///
+    /// A request to a slot without a worker is for the next one that registers there. The caller sees to
+    /// it that a tag with work keeps a worker.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such worker.
+    pub fn request_retire(&self, worker: WorkerIndex) {
+        let group = &self.groups[worker.0];
+        group.retire.store(true, Ordering::Relaxed);
+        self.wakes.by_request.fetch_add(1, Ordering::Relaxed);
+        group.lot.signal(1);
+    }
+
     pub(crate) fn stop_lots(&self) {
         for group in self.groups.iter() {
-            self.wakes.by_stop.fetch_add(1, Ordering::Relaxed);
+            self.wakes.by_request.fetch_add(1, Ordering::Relaxed);
             group.lot.stop();
         }
     }
@@ -315,7 +333,7 @@ impl<P: Platform> Tag<P> {
         let (idle, searching) = self.idle.census();
         let mut counters = Counters {
             wakes_asked,
-            wake_calls: wakes_asked.wrapping_add(load(&self.wakes.by_stop)),
+            wake_calls: wakes_asked.wrapping_add(load(&self.wakes.by_request)),
             workers: self.workers(),
             idle,
             searching,

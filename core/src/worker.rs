@@ -14,7 +14,7 @@ use crate::inbox::Refused;
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
 use crate::run_queue::{Owner, Steal};
-use crate::sync::{fence, heavy, left_out, light};
+use crate::sync::{Ordering, fence, heavy, left_out, light};
 use crate::tag::{Cause, Tag, closed};
 use crate::task::Task;
 use crate::walk::{Dice, Walk};
@@ -37,6 +37,9 @@ pub enum Next {
     Park(State),
     /// Leave: the scheduler has stopped and there is nothing left for this worker.
     Stop,
+    /// Leave: this worker was asked to retire ([`Tag::request_retire`]); what it had queued is with the
+    /// others. Its slot may be registered again.
+    Retire,
 }
 
 /// One registered worker. Made by [`TaskControl::register`](crate::TaskControl::register); belongs to
@@ -48,6 +51,7 @@ pub struct Worker<'c, P: Platform> {
     queue: Owner<'c, P>,
     phase: Cell<Phase>,
     stopping: Cell<bool>,
+    retired: Cell<bool>,
     picks: Cell<u32>,
     rotation: Cell<usize>,
     dice: Cell<Dice>,
@@ -81,6 +85,7 @@ impl<'c, P: Platform> Worker<'c, P> {
             queue,
             phase: Cell::new(Phase::Awake { counted: false }),
             stopping: Cell::new(false),
+            retired: Cell::new(false),
             picks: Cell::new(0),
             rotation: Cell::new(slot.worker.0),
             dice: Cell::new(Dice::new(slot.worker.0 + 1)),
@@ -110,6 +115,12 @@ impl<'c, P: Platform> Worker<'c, P> {
                     if self.tag.is_abandoned() {
                         return self.leave(counted);
                     }
+                    if self.asked_to_retire() {
+                        match self.retire(counted) {
+                            Some(next) => return next,
+                            None => continue,
+                        }
+                    }
                     if let Some(found) = self.find() {
                         return Next::Run(self.settle(found, counted));
                     }
@@ -124,6 +135,10 @@ impl<'c, P: Platform> Worker<'c, P> {
                         // One more look, after the stop bit: it sees all that was accepted before.
                         self.stopping.set(true);
                         self.withdraw();
+                    } else if self.asked_to_retire() {
+                        let claimed = self.tag.idle.cancel(self.slot.worker);
+                        let counted = claimed == Withdrawal::WasClaimed;
+                        self.phase.set(Phase::Awake { counted });
                     } else if self.tag.idle.is_announced(self.slot.worker) {
                         return Next::Park(state);
                     } else {
@@ -258,6 +273,42 @@ impl<'c, P: Platform> Worker<'c, P> {
         Next::Stop
     }
 
+    /// A request to retire counts while the tag is open: a worker of a closed one drains and stops.
+    fn asked_to_retire(&self) -> bool {
+        self.group.retire.load(Ordering::Relaxed) && self.tag.is_open()
+    }
+
+    /// Transition 6, from the close on. Mailbox tasks are for this worker alone, so it runs what came
+    /// before the close. `None`: the tag was closed meanwhile.
+    fn retire(&self, counted: bool) -> Option<Next> {
+        self.group.mailbox.close();
+        self.group.inbox.close();
+        if counted {
+            // The claim, if there was one, goes to whoever is next.
+            self.release();
+        }
+        if let Some(task) = self.group.mailbox.pop() {
+            bump(&self.group.counters.picked, 1);
+            return Some(Next::Run(task));
+        }
+        // The run queue's tasks go where others look for them in turn, as far as there is room; what
+        // stays can be stolen.
+        while self.queue.spill(&self.group.inbox) > 0 {}
+        // The spill took the inbox's lock, and a stop takes it between closing the intake and stopping
+        // the first lot. Either it comes later: then whoever looks after it sees what is left here. Or it
+        // came before: then the closed intake is seen here, and this worker stays to drain.
+        if !self.tag.is_open() {
+            return None;
+        }
+        let left = self.group.inbox.len() + self.queue.queue().len();
+        if left > 0 && !left_out("idle.retire.check") {
+            bump(&self.group.counters.moves, 1);
+            self.after_publishing(left);
+        }
+        self.retired.set(true);
+        Some(Next::Retire)
+    }
+
     /// The looking order: mailbox; priority inbox, but for ageing picks; own run queue; own inbox; then
     /// every other worker's. Every 61st pick (`FAIRNESS_PERIOD`) inboxes go before run queues.
     #[inline]
@@ -339,6 +390,9 @@ impl<P: Platform> Drop for Worker<'_, P> {
         }
         if let Phase::Awake { counted: true } = self.phase.get() {
             self.release();
+        }
+        if self.retired.get() {
+            self.group.retire.store(false, Ordering::Relaxed);
         }
     }
 }

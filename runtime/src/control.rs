@@ -99,7 +99,8 @@ impl<P: Platform> Worker<'_, P> {
         match self.0.next() {
             parkade_core::Next::Run(task) => Next::Run(entry(task)),
             parkade_core::Next::Park(state) => Next::Park(state),
-            parkade_core::Next::Stop => Next::Stop,
+            // The runtime asks nobody to retire, so either means to leave.
+            parkade_core::Next::Stop | parkade_core::Next::Retire => Next::Stop,
         }
     }
 

@@ -8,5 +8,6 @@ mod config;
 mod full;
 mod looking;
 mod lot;
+mod retiring;
 mod stopping;
 mod waking;

@@ -12,6 +12,7 @@ mod a_closed_inbox_takes_nothing;
 mod a_lone_task_wakes_one_worker;
 mod a_queued_task_is_taken_once;
 mod a_queued_task_wakes_an_idle_worker;
+mod a_retiring_worker_loses_nothing;
 mod a_signal_is_never_lost;
 mod a_stop_reaches_every_worker;
 mod work_from_a_worker_wakes_another;

@@ -128,7 +128,7 @@ pub(crate) fn work(
                 ran.push(word);
             }
             Next::Park(state) => worker.park(state),
-            Next::Stop => break,
+            Next::Stop | Next::Retire => break,
         }
     }
     ran
