@@ -182,6 +182,8 @@ fn nothing_is_left_after_the_stop<B: Backend>() {
     struct AtExit(Arc<Mutex<Vec<&'static str>>>);
     impl Drop for AtExit {
         fn drop(&mut self) {
+            // Later than a stop that does not wait for it.
+            thread::sleep(Duration::from_millis(20));
             self.0.lock().unwrap().push("thread-local");
         }
     }
@@ -393,7 +395,16 @@ fn dropping_the_runtime_drains<B: Backend>() {
 }
 
 fn the_last_reference_may_be_in_a_task<B: Backend>() {
-    let runtime: Arc<RuntimeOn<B>> = Arc::new(runtime(2));
+    let left = Arc::new(AtomicUsize::new(0));
+    let leaving = Arc::clone(&left);
+    let runtime: RuntimeOn<B> = RuntimeOn::builder()
+        .tag(Tag::new("only").workers(2))
+        .on_stop(move |_| {
+            leaving.fetch_add(1, Ordering::Relaxed);
+        })
+        .build()
+        .unwrap();
+    let runtime = Arc::new(runtime);
     let ran = Arc::new(AtomicUsize::new(0));
     let held = hold(runtime.default_tag(), 1);
     let (inside, counted) = (Arc::clone(&runtime), Arc::clone(&ran));
@@ -416,6 +427,7 @@ fn the_last_reference_may_be_in_a_task<B: Backend>() {
     last.join().unwrap();
     held.release();
     eventually("what was queued runs", || ran.load(Ordering::Relaxed) == 10);
+    eventually("the workers leave", || left.load(Ordering::Relaxed) == 2);
 }
 
 /// Its destructor runs while the stop waits for that very thread.
