@@ -107,8 +107,8 @@ impl Backend for Std {
         Err(AffinityError::Unsupported)
     }
 
-    fn pin_current_thread(_cpu: usize) -> Result<(), AffinityError> {
-        Err(AffinityError::Unsupported)
+    fn pin_current_thread(cpu: usize) -> Result<(), AffinityError> {
+        parkade_std::pin_current_thread(cpu).map_err(|_unsupported| AffinityError::Unsupported)
     }
 
     fn set_current_thread_cpus(_cpus: &[usize]) -> Result<(), AffinityError> {
