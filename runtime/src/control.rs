@@ -145,7 +145,10 @@ impl<P: Platform> fmt::Debug for Worker<'_, P> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(
+    test,
+    any(feature = "std", all(feature = "linux", target_os = "linux"))
+))]
 mod tests {
     use std::sync::Arc;
 

@@ -1,13 +1,9 @@
 //! Spawning: where tasks go, in which order, and how refused ones come back.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use common::{hold, runtime};
+use crate::common::{hold, runtime};
 use parkade::{Backend, JoinError, Policy, Priority, RefusedReason, RuntimeOn, Tag};
 
 on_each_backend!(

@@ -1,15 +1,11 @@
 //! Hooks: who is told, how often, and what a hook may do.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
 use std::thread;
 
-use common::{eventually, expect_panics, hold};
+use crate::common::{eventually, expect_panics, hold};
 use parkade::{Backend, Policy, RuntimeOn, Tag};
 
 on_each_backend!(

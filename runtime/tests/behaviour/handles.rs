@@ -1,16 +1,12 @@
 //! Handles: values, panics, timeouts, and what happens to a handle that nobody keeps.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{eventually, expect_panics, hold, runtime};
+use crate::common::{eventually, expect_panics, hold, runtime};
 use parkade::{Backend, JoinError, Policy};
 
 on_each_backend!(
@@ -151,7 +147,10 @@ fn a_timeout_gives_the_handle_back<B: Backend>() {
         assert!(!handle.is_finished());
     }
     finish.send(9).unwrap();
-    assert_eq!(handle.join_timeout(common::LIMIT).unwrap().unwrap(), 9);
+    assert_eq!(
+        handle.join_timeout(crate::common::LIMIT).unwrap().unwrap(),
+        9
+    );
 }
 
 /// T6, for handles.

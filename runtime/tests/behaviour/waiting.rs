@@ -1,14 +1,10 @@
 //! Waiting inside a task: what has not started is run by its waiter, the rest is waited for.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{expect_panics, runtime};
+use crate::common::{expect_panics, runtime};
 use parkade::{Backend, RuntimeOn, Tag};
 
 on_each_backend!(

@@ -1,7 +1,5 @@
 //! What the behaviour tests share: both backends, a detector of hangs, and workers that are kept busy.
 
-#![allow(dead_code, reason = "each test program uses a part of this")]
-
 use std::panic;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
@@ -14,7 +12,6 @@ use parkade::{Backend, RuntimeOn, Tag, TagRef};
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Makes a test of each named function for each backend.
-#[macro_export]
 macro_rules! on_each_backend {
     ($($name:ident),+ $(,)?) => {
         #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -22,7 +19,7 @@ macro_rules! on_each_backend {
             $(
                 #[test]
                 fn $name() {
-                    $crate::common::within($crate::common::LIMIT, super::$name::<parkade::backend::Linux>);
+                    crate::common::within(crate::common::LIMIT, super::$name::<parkade::backend::Linux>);
                 }
             )+
         }
@@ -32,7 +29,7 @@ macro_rules! on_each_backend {
             $(
                 #[test]
                 fn $name() {
-                    $crate::common::within($crate::common::LIMIT, super::$name::<parkade::backend::Std>);
+                    crate::common::within(crate::common::LIMIT, super::$name::<parkade::backend::Std>);
                 }
             )+
         }
@@ -104,6 +101,15 @@ impl Drop for Held {
         let (open, opened) = &*self.0;
         *open.lock().unwrap() = true;
         opened.notify_all();
+    }
+}
+
+/// The name of the module that `on_each_backend` makes for this backend.
+pub(crate) fn module_of<B: Backend>() -> &'static str {
+    if std::any::type_name::<B>().ends_with("Linux") {
+        "linux"
+    } else {
+        "portable"
     }
 }
 

@@ -1,13 +1,9 @@
 //! Metrics: sums that come out right at rest, and wake-ups that are counted one by one.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{eventually, hold, runtime};
+use crate::common::{eventually, hold, runtime};
 use parkade::{Backend, Policy, RuntimeOn, Tag};
 
 on_each_backend!(

@@ -3,10 +3,6 @@
 //! The limit on address space holds for the whole process, so each test runs in a process of its own:
 //! this program once more, with an environment variable that says so.
 
-#![cfg(all(target_os = "linux", any(feature = "std", feature = "linux")))]
-
-mod common;
-
 use std::collections::HashSet;
 use std::env;
 use std::fs;
@@ -14,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use common::{eventually, threads_called};
+use crate::common::{eventually, module_of, threads_called};
 use parkade::{Backend, BuildError, OnThreadError, RuntimeBuilder, RuntimeOn, Tag};
 use rlimit::Resource;
 
@@ -34,10 +30,12 @@ fn in_child<B: Backend>(test: &str, body: impl FnOnce()) {
     if env::var_os(CHILD).is_some() {
         return body();
     }
-    let on_linux = std::any::type_name::<B>().ends_with("Linux");
-    let module = if on_linux { "linux" } else { "portable" };
     let child = Command::new(env::current_exe().unwrap())
-        .args([&format!("{module}::{test}"), "--exact", "--nocapture"])
+        .args([
+            &format!("threads::{}::{test}", module_of::<B>()),
+            "--exact",
+            "--nocapture",
+        ])
         .env(CHILD, "1")
         .output()
         .unwrap();

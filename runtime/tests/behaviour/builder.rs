@@ -1,15 +1,11 @@
 //! The builder: what it refuses before a thread exists, and what workers look like when it does not.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::collections::HashSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::runtime;
+use crate::common::runtime;
 use parkade::{
     Backend, BuildError, CpuListError, DEFAULT_TAG, FenceChoice, MAX_RUN_QUEUE, MAX_WORKERS,
     Pinning, RuntimeOn, Tag,
@@ -269,7 +265,7 @@ mod affinity {
     fn workers_do_not_inherit_their_creators_pin() {
         let allowed = Linux::allowed_cpus().unwrap();
         affinity::pin_current_thread(allowed[0]).unwrap();
-        let runtime = common::runtime::<Linux>(2);
+        let runtime = crate::common::runtime::<Linux>(2);
         assert_eq!(cpus_of_workers(&runtime, 2), [allowed.clone(), allowed]);
     }
 }

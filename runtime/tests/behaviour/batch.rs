@@ -1,14 +1,10 @@
 //! Batches: one submit, enough wakes, nothing forgotten.
 
-#![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-
-mod common;
-
 use std::collections::HashSet;
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-use common::{eventually, hold, runtime};
+use crate::common::{eventually, hold, runtime};
 use parkade::{Backend, JoinError, Policy, Priority, RefusedReason, RuntimeOn, Tag};
 
 on_each_backend!(
