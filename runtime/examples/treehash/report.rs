@@ -89,7 +89,6 @@ struct Speed(u64, Duration);
 impl fmt::Display for Speed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(bytes, time) = *self;
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
         let megabytes = bytes as f64 / 1e6;
         write!(f, "{:.1} MB/s ({time:.3?})", megabytes / seconds(time))
     }
