@@ -61,9 +61,9 @@ const SIZES: [usize; 10] = [
     CHUNK - 1,
     CHUNK,
     CHUNK + 1,
-    2 * CHUNK,
-    3 * CHUNK + 1024,
+    3 * CHUNK,
     4 * CHUNK,
+    4 * CHUNK + 1024,
 ];
 
 /// A few of each kind, where sizes do not matter much: unoptimised, the hash is slow.
@@ -266,6 +266,18 @@ fn bad_arguments_are_named() {
     assert!(refused(&["--cpus", "3-1"]).contains("\"3-1\" runs backwards"));
     assert!(refused(&["--rounds", "0"]).contains("0 is not in 1..=1000"));
     assert!(refused(&["--workers", "many"]).contains("'many'"));
+}
+
+#[test]
+fn a_chunk_that_is_cut_short_is_an_error() {
+    let dir = directory(&[CHUNK + 1]);
+    let path = dir.path().join(format!("a/{}.bin", CHUNK + 1));
+    let chunk = |index, bytes| hash::chunk(&path, index, bytes, &progress());
+    assert!(chunk(1, hash::CHUNK + 1).is_ok());
+    for (index, bytes) in [(1, hash::CHUNK + 2), (2, 3 * hash::CHUNK)] {
+        let error = chunk(index, bytes).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
 }
 
 #[cfg(unix)]

@@ -71,11 +71,11 @@ pub(crate) fn walk(root: &Path, exclude: &[OsString]) -> Result<Tree, Error> {
             if error.depth() == 0 {
                 return Err(unreadable(io::Error::from(error)));
             }
-            let path = error.path().unwrap_or(root).to_owned();
+            let path = error.path().map_or(root, |path| below(root, path));
             let reason = error
                 .io_error()
                 .map_or_else(|| error.to_string(), io::Error::to_string);
-            tree.unlisted.push((path, reason));
+            tree.unlisted.push((path.to_owned(), reason));
         }
     }
     tree.excluded = excluded;
@@ -87,9 +87,8 @@ impl Tree {
     fn add(&mut self, entry: &DirEntry) -> walkdir::Result<()> {
         let kind = entry.file_type();
         if kind.is_file() {
-            let path = entry.path();
             self.files.push(Listed {
-                path: path.strip_prefix(&self.root).unwrap_or(path).to_owned(),
+                path: below(&self.root, entry.path()).to_owned(),
                 bytes: entry.metadata()?.len(),
             });
         } else if kind.is_symlink() {
@@ -99,6 +98,11 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// The part of a path that was found below `root` which the user did not give.
+fn below<'a>(root: &Path, path: &'a Path) -> &'a Path {
+    path.strip_prefix(root).unwrap_or(path)
 }
 
 /// The name of a file as the digest sees it: its components with `/` between them, on every system.
