@@ -74,6 +74,7 @@ pub(crate) fn hash<B: Backend>(tree: Tree, args: &Args, out: &mut impl Write) ->
         tree: &tree,
         measured: &measured?,
         workers: metrics.total.workers,
+        misplaced: metrics.total.misplaced,
         placement: &placement,
     };
     writeln!(out, "{report}\n\n{metrics}\n")?;

@@ -36,10 +36,14 @@ use std::process::ExitCode;
 use clap::Parser;
 use parkade::DefaultBackend;
 
+use crate::error::Error;
+
 fn main() -> ExitCode {
     let args = app::Args::parse();
     match app::run::<DefaultBackend>(&args, &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has seen enough, as `head` has.
+        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprint!("treehash: {error}");
             let mut cause = error.source();

@@ -20,6 +20,8 @@ pub(crate) struct Report<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) measured: &'a Measured,
     pub(crate) workers: usize,
+    /// Those that are not where the placement has them.
+    pub(crate) misplaced: usize,
     pub(crate) placement: &'a Placement,
 }
 
@@ -48,7 +50,11 @@ impl fmt::Display for Report<'_> {
             tree.links, tree.special, tree.excluded
         )?;
         self.unreadable(f)?;
-        writeln!(f, "workers     {}, {}", self.workers, self.placement)?;
+        write!(f, "workers     {}, {}", self.workers, self.placement)?;
+        if self.misplaced > 0 {
+            write!(f, ", {} of them elsewhere", self.misplaced)?;
+        }
+        writeln!(f)?;
         writeln!(f, "serial      {}", Speed(bytes, serial))?;
         writeln!(f, "parallel    {}", Speed(bytes, parallel))?;
         writeln!(f, "speed-up    {:.2}", seconds(serial) / seconds(parallel))?;
