@@ -61,7 +61,7 @@ use core::fmt;
 use crossbeam_utils::CachePadded;
 
 use crate::platform::{Array, CapacityError, Platform, WorkerIndex};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, left_out};
 
 /// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones.
 pub const LOTS_PER_WORD: usize = if usize::BITS >= 64 { 57 } else { 26 };
@@ -207,6 +207,9 @@ impl<P: Platform> IdleWords<P> {
             }
             if claim_bit(word, value, bit_of(worker.0)) {
                 return Wake::Woke(worker);
+            }
+            if left_out("idle.claim.retry") {
+                return Wake::Covered;
             }
         }
     }

@@ -2,7 +2,9 @@
 
 #![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
 
-mod common;
+#[macro_use]
+#[path = "behaviour/each_backend.rs"]
+mod each_backend;
 
 // The example's own modules, at the same place in the crate as there.
 #[path = "../examples/treehash/app.rs"]
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use app::Args;
 use blake3::Hasher;
 use clap::Parser;
-use common::runtime;
+use each_backend::runtime;
 use error::Error;
 use hash::FileHash;
 use parkade::Backend;

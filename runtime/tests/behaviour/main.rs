@@ -6,6 +6,7 @@
 #![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
 
 #[macro_use]
+mod each_backend;
 mod common;
 
 mod batch;
