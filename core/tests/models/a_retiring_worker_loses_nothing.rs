@@ -2,9 +2,9 @@
 //! on, leaves its queues to the others, and runs nothing more.
 
 use loom::thread;
-use parkade_core::Task;
+use parkade_core::{Next, Origin, Priority, Task};
 
-use crate::platform::{TAG, explore};
+use crate::platform::{TAG, explore, explore_to};
 use crate::scenario::Cast::{Asleep, Fresh, Searching};
 use crate::scenario::{Cast, all, perform, scene, submit, worker};
 
@@ -37,9 +37,28 @@ fn when_it_was_searching() {
     explore(100, || asked_before([Searching, Asleep]));
 }
 
+/// Its claim may be for a task that lies elsewhere, so that nothing it leaves behind asks for a wake.
+#[test]
+fn when_it_was_claimed_for_a_task_of_high_priority() {
+    explore(100, || {
+        let (control, mut workers) = scene(&[Asleep, Asleep]);
+        let tag = control.tag(TAG).unwrap();
+        tag.request_retire(worker(0));
+        let second = workers.pop().unwrap();
+        let first = workers.pop().unwrap();
+        let threads = vec![
+            thread::spawn(move || perform(first, usize::MAX, |_, _| unreachable!("it retires"))),
+            thread::spawn(move || perform(second, 1, |_, _| ())),
+        ];
+        let submitted = tag.submit(Task::from_word(1), Priority::High, &Origin::new(0));
+        let _ = submitted.expect("there is room");
+        assert_eq!(all(threads), [1]);
+    });
+}
+
 #[test]
 fn when_the_request_races_a_claim() {
-    explore(500, || {
+    explore_to(1, 500, || {
         let (control, mut workers) = scene(&[Asleep, Asleep]);
         let second = workers.pop().unwrap();
         let first = workers.pop().unwrap();
@@ -80,20 +99,23 @@ fn when_it_has_work_queued() {
     });
 }
 
-/// What it leaves behind is a submit of its own: the push came before the other one's announcement.
+/// What it moves from its run queue to its inbox is in neither for a moment, so it asks for a wake.
 #[test]
-fn when_the_other_falls_asleep_meanwhile() {
-    explore(100, || {
+fn when_the_other_looks_meanwhile() {
+    explore(20, || {
         let (control, mut workers) = scene(&[Fresh, Fresh]);
         let second = workers.pop().unwrap();
         let first = workers.pop().unwrap();
-        submit(control, 1, 0);
-        submit(control, 2, 0);
-        control.tag(TAG).unwrap().request_retire(worker(0));
+        let tag = control.tag(TAG).unwrap();
+        let mailed = tag.submit_to(worker(0), Task::from_word(1));
+        let _ = mailed.expect("an open tag takes it");
+        assert!(matches!(first.next(), Next::Run(_)));
+        let _ = first.push(Task::from_word(2)).expect("there is room");
+        tag.request_retire(worker(0));
         let first =
             thread::spawn(move || perform(first, usize::MAX, |_, _| unreachable!("it retires")));
-        let second = thread::spawn(move || perform(second, 2, |_, _| ()));
+        let second = thread::spawn(move || perform(second, 1, |_, _| ()));
         assert_eq!(first.join().unwrap(), []);
-        assert_eq!(second.join().unwrap(), [1, 2]);
+        assert_eq!(second.join().unwrap(), [2]);
     });
 }

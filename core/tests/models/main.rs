@@ -1,6 +1,6 @@
 //! Models of the core under loom: one file a property, named as the property.
 //!
-//! Two preemptions suffice for every mutant; scenes too large for that say so and take one.
+//! Two preemptions are the rule; a scene too large for that takes one, a mutant that needs three gets three.
 //!
 //! `cargo xtask loom` runs them; in a normal build this binary is empty. Each model says how many
 //! interleavings it explores at least, because a dead model explores one.

@@ -103,7 +103,7 @@ pub(crate) fn explore(at_least: usize, body: impl Fn() + Send + Sync + 'static) 
     explore_to(2, at_least, body);
 }
 
-/// The same with at most `preemptions`, for scenes that are too large for two.
+/// The same with at most `preemptions`.
 pub(crate) fn explore_to(
     preemptions: usize,
     at_least: usize,

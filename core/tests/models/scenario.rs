@@ -34,12 +34,16 @@ pub(crate) fn scene(cast: &[Cast]) -> (StaticControl, Vec<StaticWorker>) {
     let register = |index| control.register(slot(index)).unwrap();
     let mut workers: Vec<_> = (0..cast.len() + takers).map(register).collect();
     let taker = workers.split_off(cast.len());
-    // A searcher is claimed while it is the only one announced.
-    for worker in played_by(&workers, cast, Cast::Searching) {
-        falls_asleep(worker);
-        assert_eq!(submit(control, 0, 0), Wake::Woke(worker.slot().worker));
+    // Searchers are claimed for a batch while nobody else is announced.
+    let searchers: Vec<_> = played_by(&workers, cast, Cast::Searching).collect();
+    searchers.iter().copied().for_each(falls_asleep);
+    let mut batch = searchers.iter().map(|_| Task::from_word(0));
+    let tag = control.tag(TAG).unwrap();
+    let _ = tag.submit_batch(&mut batch, Priority::Normal, &Origin::new(0));
+    for _ in &searchers {
         assert!(matches!(taker[0].next(), Next::Run(_)));
     }
+    assert_eq!(tag.counters().searching, searchers.len());
     played_by(&workers, cast, Cast::Asleep).for_each(falls_asleep);
     std::mem::forget(taker);
     (control, workers)
