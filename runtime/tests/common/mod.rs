@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub(crate) mod child;
+pub(crate) mod stress;
+
 use std::panic;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
@@ -13,6 +16,11 @@ use parkade::{Backend, RuntimeOn, Tag, TagRef};
 /// A hang detector for everything that should take seconds at most, on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
+/// [`LIMIT`], for tests that may be told to run longer.
+pub(crate) fn limit() -> Duration {
+    stress::stretched(LIMIT)
+}
+
 /// Makes a test of each named function for each backend.
 #[macro_export]
 macro_rules! on_each_backend {
@@ -22,7 +30,7 @@ macro_rules! on_each_backend {
             $(
                 #[test]
                 fn $name() {
-                    $crate::common::within($crate::common::LIMIT, super::$name::<parkade::backend::Linux>);
+                    $crate::common::within($crate::common::limit(), super::$name::<parkade::backend::Linux>);
                 }
             )+
         }
@@ -32,7 +40,7 @@ macro_rules! on_each_backend {
             $(
                 #[test]
                 fn $name() {
-                    $crate::common::within($crate::common::LIMIT, super::$name::<parkade::backend::Std>);
+                    $crate::common::within($crate::common::limit(), super::$name::<parkade::backend::Std>);
                 }
             )+
         }
