@@ -153,6 +153,7 @@ impl Fences for MembarrierFences {
                          (a process that forbids it later must choose SeqCst fences)",
                     );
                 }
+                // Ordering[membarrier.heavy]: as before the call.
                 compiler_fence(Ordering::SeqCst);
             }
             // Ordering[seqcst.heavy]: the partners are `seqcst.light` and itself; without it both sides may

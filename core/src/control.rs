@@ -7,6 +7,7 @@ use crate::platform::{Array, Platform, Slot, TagIndex};
 use crate::stop::{AlreadyStopping, Drivers, StopPolicy};
 use crate::sync::{AtomicBool, Ordering};
 use crate::tag::Tag;
+use crate::task::Task;
 use crate::worker::Worker;
 
 /// A scheduler's deciding half: tags with their queues, lots and idle words.
@@ -75,6 +76,20 @@ impl<P: Platform> TaskControl<P> {
     #[must_use]
     pub fn workers(&self) -> usize {
         self.tags.iter().map(Tag::workers).sum()
+    }
+
+    /// Takes any queued task, until there are none. Exclusive access says that no worker and no
+    /// submitter is left: whoever frees a control empties it first, so that no task is lost with it.
+    pub fn take_queued(&mut self) -> Option<(TagIndex, Task)> {
+        self.take_any()
+    }
+
+    /// Takes a queued task as a thief, from any tag.
+    pub(crate) fn take_any(&self) -> Option<(TagIndex, Task)> {
+        self.tags.iter().enumerate().find_map(|(index, tag)| {
+            let task = tag.take_queued()?;
+            Some((TagIndex(index), task))
+        })
     }
 
     /// Begins to stop: the first of five steps, see [`crate::stop`].

@@ -1,4 +1,101 @@
 //! The deciding half of a work-stealing scheduler, without threads, clock, OS or allocator.
+//!
+//! Everything that a scheduler *decides* is here: where a task waits, who takes it, who is woken for it
+//! and who is not, when a worker may sleep, and how all of it stops. What it *needs* comes in through one
+//! type parameter, a [`Platform`]: how to sleep ([`Park`]), which fences pair ([`Fences`]), what guards
+//! an inbox ([`Lock`]) and where arrays live ([`Array`]). Use it to bring a scheduler to a kernel, an
+//! RTOS or a test bench; a program on an operating system takes the crate `parkade` on top of it.
+//!
+//! # Words
+//!
+//! A [`Task`] is a pointer-sized word that is moved and never looked into. A [`Worker`] runs tasks; it
+//! belongs to one [`Tag`], an isolated set of workers with queues of their own. Each worker has a run
+//! queue ([`RunQueue`]), an [`Inbox`] for tasks from outside, a mailbox for tasks that only it may run,
+//! and a [`ParkingLot`] to sleep on. The [`TaskControl`] holds the tags.
+//!
+//! # How it is driven
+//!
+//! ```
+//! use parkade_core::{Next, Origin, Priority, Slot, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+//! # use std::{collections::VecDeque, ops::Deref, sync::Mutex};
+//! # use parkade_core::{sync::{AtomicPtr, AtomicU32}, Array, CapacityError, Lock, TaskQueue};
+//! # use parkade_core::{Park, Platform, SeqCstFences};
+//! # struct Board;
+//! # struct Nap;
+//! # struct Guard<T>(Mutex<T>);
+//! # struct Items<T>(Vec<T>);
+//! # struct Queue(VecDeque<Task>);
+//! # impl Park for Nap {
+//! #     fn wait(&self, _: &AtomicU32, _: u32) {}
+//! #     fn wake(&self, _: &AtomicU32, _: u32) -> u32 { 0 }
+//! # }
+//! # impl<T: Send> Lock<T> for Guard<T> {
+//! #     fn new(value: T) -> Self { Self(Mutex::new(value)) }
+//! #     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R { f(&mut self.0.lock().unwrap()) }
+//! # }
+//! # impl<T> Deref for Items<T> {
+//! #     type Target = [T];
+//! #     fn deref(&self) -> &[T] { &self.0 }
+//! # }
+//! # impl<T> Array<T> for Items<T> {
+//! #     fn try_from_fn<E: From<CapacityError>>(
+//! #         len: usize,
+//! #         make: impl FnMut(usize) -> Result<T, E>,
+//! #     ) -> Result<Self, E> { (0..len).map(make).collect::<Result<_, E>>().map(Items) }
+//! # }
+//! # impl TaskQueue for Queue {
+//! #     fn new() -> Self { Self(VecDeque::new()) }
+//! #     fn push(&mut self, task: Task) -> Result<(), Task> { self.0.push_back(task); Ok(()) }
+//! #     fn room(&self) -> usize { usize::MAX }
+//! #     fn pop(&mut self) -> Option<Task> { self.0.pop_front() }
+//! #     fn len(&self) -> usize { self.0.len() }
+//! # }
+//! # impl Platform for Board {
+//! #     type Park = Nap;
+//! #     type Fences = SeqCstFences;
+//! #     type Lock<T: Send> = Guard<T>;
+//! #     type Queue = Queue;
+//! #     type Ring = Items<AtomicPtr<()>>;
+//! #     type PerWorker<T: Send + Sync> = Items<T>;
+//! #     type PerTag<T: Send + Sync> = Items<T>;
+//! #     fn park(&self, _: Slot) -> Nap { Nap }
+//! #     fn fences(&self) -> SeqCstFences { SeqCstFences }
+//! # }
+//! let control = TaskControl::new(&Board, &[TagConfig::new(4).run_queue(16)])?;
+//! let _ = control.tags()[0].submit(Task::from_word(42), Priority::Normal, &Origin::new(0))?;
+//!
+//! // What each worker's thread, or hart, does:
+//! let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(3) })?;
+//! loop {
+//!     match worker.next() {
+//!         Next::Run(task) => {
+//!             assert_eq!(task.into_word(), 42);
+//!             break; // a real worker runs it and asks again
+//!         }
+//!         Next::Park(state) => worker.park(state),
+//!         Next::Stop => break,
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Invariants
+//!
+//! * **I1** A queued task and an announced sleeper of its tag imply that a wake is claimed, a searcher
+//!   exists, or somebody stands between a push or a count − 1 and its check ([`idle`]).
+//! * **I2** A claimed wake is used exactly once or passed on ([`Worker`]'s drop passes it on).
+//! * **I3** Calls to [`Park::wake`] are at most the claimed bits plus one per stopped lot; there are none
+//!   while every worker is busy and none while the scheduler is idle, and no worker waits with a timeout.
+//! * **I4** A stop reaches every worker within one park ([`stop`]).
+//! * **I5** After a tag was told to shrink to n, at most n of its workers start another task. *(Nothing
+//!   shrinks a tag yet, so there is nothing to check.)*
+//! * **I6** A waker never touches memory that the finished waiter may have freed. A lot lives as long as
+//!   its control, and a latch of the runtime is signalled through what outlives it.
+//!
+//! # Features
+//!
+//! None is needed. `alloc` brings boxed slices and `VecDeque` for processes, `heapless` fixed arrays and
+//! `spin` a ticket lock for kernels; all are additive ([`pieces`]).
 #![no_std]
 #![forbid(unsafe_code)]
 

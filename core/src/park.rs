@@ -14,11 +14,11 @@ use crate::sync::{AtomicU32, Ordering};
 ///
 /// # Obligations
 ///
-/// 1. *No lost wake.* If the word changes and [`wake`](Park::wake) is called after that, no
-///    [`wait`](Park::wait) that compared before the change sleeps on.
-/// 2. *Spurious returns are allowed.* `wait` may return for no reason; callers loop.
-/// 3. *Bounded wakes.* `wake(n)` releases at most `n` sleepers and returns how many, and 0 only if
-///    nobody slept.
+/// 1. *No lost wake.* If the word changes and [`wake`](Park::wake) is called after that, for at least as
+///    many as compared before the change, none of their [`wait`](Park::wait)s sleeps on.
+/// 2. *Spurious returns are allowed.* `wait` may return for no reason, though rarely; callers loop.
+/// 3. *Bounded wakes.* `wake(n)` releases at most `n` sleepers and returns how many, and for `n` of at
+///    least 1 it returns 0 only if nobody slept. `n` may be `u32::MAX`, which means everybody.
 /// 4. *No memory order is promised* by `wait` or `wake`; the lot brings its own.
 /// 5. *Never panics, never allocates*, after construction; `wake` may be called from any thread, also
 ///    one that is about to exit, and `wait` returns to the caller's thread alone.

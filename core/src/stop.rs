@@ -130,10 +130,7 @@ impl<P: Platform> Join<'_, P> {
     /// Takes one of the tasks that will not run, with its tag, until there are none. Call it for an
     /// abandoned scheduler; in a draining one it takes tasks away from workers that would run them.
     pub fn take_queued(&self) -> Option<(TagIndex, Task)> {
-        let tags = self.control.tags().iter().enumerate();
-        tags.fold(None, |found, (index, tag)| {
-            found.or_else(|| tag.take_queued().map(|task| (TagIndex(index), task)))
-        })
+        self.control.take_any()
     }
 
     /// How many workers are still registered.

@@ -1,6 +1,6 @@
 //! The one door to atomics: every load, store and fence of this crate goes through here.
 //!
-//! In a normal build the types are `core::sync::atomic`'s and [`order`] and [`fence`] compile to
+//! In a normal build the types are `core::sync::atomic`'s and `order` and `fence` compile to
 //! nothing but their argument. Under the cfg `parkade_loom` the types are loom's, and each named
 //! ordering or fence can be weakened by one step at run time (the environment variable
 //! `PARKADE_MUTANT` names it), so that one build serves every mutant of every model.

@@ -107,8 +107,8 @@ impl Backend for Std {
         Err(AffinityError::Unsupported)
     }
 
-    fn pin_current_thread(_cpu: usize) -> Result<(), AffinityError> {
-        Err(AffinityError::Unsupported)
+    fn pin_current_thread(cpu: usize) -> Result<(), AffinityError> {
+        parkade_std::pin_current_thread(cpu).map_err(|_unsupported| AffinityError::Unsupported)
     }
 
     fn set_current_thread_cpus(_cpus: &[usize]) -> Result<(), AffinityError> {
@@ -116,8 +116,10 @@ impl Backend for Std {
     }
 }
 
-/// What the features select; the crate root re-exports it.
+/// What the crate root has of this file: the contract, and what the features select.
 pub(crate) mod selected {
+    pub use super::{Backend, FenceChoice};
+
     /// The backend of [`Runtime`]: the best that the chosen features have for this system.
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub type DefaultBackend = super::Linux;

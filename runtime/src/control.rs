@@ -84,6 +84,15 @@ impl<P: Platform> Control<P> {
     }
 }
 
+impl<P: Platform> Drop for Control<P> {
+    /// Abandons what is left: a worker that outlived its runtime's deadline may leave tasks behind.
+    fn drop(&mut self) {
+        while let Some((_, task)) = self.0.take_queued() {
+            drop(entry(task));
+        }
+    }
+}
+
 impl<P: Platform> Worker<'_, P> {
     #[inline]
     pub(crate) fn next(&self) -> Next {
@@ -132,5 +141,34 @@ impl<P: Platform> fmt::Debug for Control<P> {
 impl<P: Platform> fmt::Debug for Worker<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(all(
+    test,
+    any(feature = "std", all(feature = "linux", target_os = "linux"))
+))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::{Backend, FenceChoice};
+    use crate::job::detached;
+
+    #[test]
+    fn a_control_that_is_freed_drops_what_is_left_in_it() {
+        let platform = <crate::DefaultBackend as Backend>::new(FenceChoice::Auto);
+        let control = Control::new(&platform, &[TagConfig::new(1)]).unwrap();
+        let token = Arc::new(());
+        for priority in [Priority::Normal, Priority::High] {
+            let token = Arc::clone(&token);
+            let entry = detached(move || drop(token));
+            control
+                .submit(TagIndex(0), entry, priority, &Origin::new(0))
+                .unwrap();
+        }
+        assert_eq!(Arc::strong_count(&token), 3);
+        drop(control);
+        assert_eq!(Arc::strong_count(&token), 1);
     }
 }

@@ -222,15 +222,21 @@ pub(crate) fn offer_detached<F: FnOnce() + Send + 'static>(
 
 /// Drops a value of the user's; a panic of its destructor ends here.
 pub(crate) fn drop_quietly<V>(value: V) {
-    let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
-    if let Err(payload) = dropped {
-        // The payload's own destructor may panic as well. Its payload in turn is leaked: somewhere this
-        // has to end.
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            mem::forget(payload);
+    let mut dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
+    for _ in 0..PAYLOADS {
+        match dropped {
+            Ok(()) => return,
+            Err(payload) => {
+                dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            }
         }
     }
+    mem::forget(dropped);
 }
+
+/// How many payloads are dropped, each of which may panic with the next, before one is leaked: somewhere
+/// this has to end.
+const PAYLOADS: usize = 4;
 
 #[cfg(test)]
 mod tests {

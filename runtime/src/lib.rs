@@ -67,7 +67,6 @@ mod worker;
 
 #[doc(inline)]
 pub use backend::selected::*;
-pub use backend::{Backend, FenceChoice};
 pub use batch::{Batch, BatchRefused};
 pub use build_error::BuildError;
 pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};

@@ -1,2 +1,53 @@
-//! xtask
-fn main() {}
+//! The repository's own commands, run as `cargo xtask COMMAND`.
+//!
+//! One file a command; [`run`] starts every process. A command that consists of other commands
+//! (`ci`) calls them as a person would type them, so that a failing step can be rerun alone.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod ci;
+mod deps;
+mod loom;
+mod run;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// The commands of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Xtask {
+    /// Run every test: nextest where it is installed, else cargo test; and the doctests.
+    Test(test::Options),
+    /// Check the rules that a compiler cannot enforce.
+    Tidy(tidy::Options),
+    /// Check core's dependency tree against the list of crates it may have.
+    Deps,
+    /// Explore core's loom models.
+    Loom(loom::Options),
+    /// Measure the backends side by side.
+    Bench(bench::Options),
+    /// Everything that must pass before a change lands.
+    Ci(ci::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Xtask::parse() {
+        Xtask::Test(options) => test::run(&options),
+        Xtask::Tidy(options) => tidy::run(&options),
+        Xtask::Deps => deps::run(),
+        Xtask::Loom(options) => loom::run(&options),
+        Xtask::Bench(options) => bench::run(&options),
+        Xtask::Ci(options) => ci::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

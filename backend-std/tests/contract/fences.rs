@@ -50,7 +50,7 @@ impl Table {
         let (mine, others) = (&self.stored[me].0, &self.stored[1 - me].0);
         let mut meetings = 0;
         let mut missed = Vec::new();
-        for round in 1..=rounds(50_000) {
+        for round in 1..=rounds(20_000) {
             // With the other's line in this cache and mine in its, the loads are as quick and the stores as slow
             // as they get: that is when a store is overtaken.
             self.meet(&mut meetings, deadline)?;

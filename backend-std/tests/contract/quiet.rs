@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ thread_local! {
     static FAREWELL: RefCell<Option<Farewell>> = const { RefCell::new(None) };
 }
 
-/// The only wake comes from the destructor of a thread-local, after the thread has used the park in life.
+/// The wakes come from the destructor of a thread-local, after the thread has used the park in life; they
+/// must find the sleeper.
 pub(crate) fn a_dying_thread_wakes<K: Park + 'static>(
     make: impl Fn() -> K,
     patience: Duration,
@@ -56,19 +58,22 @@ pub(crate) fn a_dying_thread_wakes<K: Park + 'static>(
     let bed = Bed::new(make());
     within(patience, move |deadline| {
         let sleeper = bed.sleeper();
-        // It sleeps, or has slept just now.
-        deadline.until(|| bed.wake(1) == 1)?;
+        let (found, find) = channel();
         let dying = thread::spawn({
             let bed = Arc::clone(&bed);
             move || {
                 let farewell = Arc::clone(&bed);
                 FAREWELL.set(Some(Farewell(Box::new(move || {
-                    farewell.get_up();
+                    let verdict = deadline.until(|| farewell.wake(1) == 1);
+                    // The check may have been given up by now.
+                    let _ = found.send(verdict);
                 }))));
                 bed.wake(0);
             }
         });
         deadline.join(dying)?;
+        find.recv().map_err(|_| Violation::Panicked)??;
+        bed.get_up();
         deadline.join(sleeper)?;
         Ok(())
     })

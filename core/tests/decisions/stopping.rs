@@ -129,3 +129,15 @@ fn a_worker_that_registers_late_is_let_in_and_told_to_leave() {
     assert_eq!(runs(&worker), 1);
     assert!(matches!(worker.next(), Next::Stop));
 }
+
+#[test]
+fn whoever_frees_a_control_gets_what_is_left_in_it() {
+    let (mut control, _) = control(TagConfig::new(2));
+    submit(&control, 1);
+    submit_as(&control, 2, Priority::High);
+    let mut left: Vec<_> = std::iter::from_fn(|| control.take_queued())
+        .map(|(_, task)| task.into_word())
+        .collect();
+    left.sort_unstable();
+    assert_eq!(left, [1, 2]);
+}

@@ -1,0 +1,18 @@
+//! The threadpool crate: one locked queue and one condition variable for all workers.
+
+use anyhow::Result;
+use threadpool::ThreadPool;
+
+use super::Contender;
+
+pub(crate) struct Threadpool(ThreadPool);
+
+impl Contender for Threadpool {
+    fn start(workers: u16) -> Result<Self> {
+        Ok(Self(ThreadPool::new(usize::from(workers))))
+    }
+
+    fn spawn(&self, task: impl FnOnce() + Send + 'static) {
+        self.0.execute(task);
+    }
+}

@@ -1,0 +1,72 @@
+//! Counting finished tasks without a counter that all workers write.
+//!
+//! Each thread adds to a cache line of its own; whoever waits adds the lines up. A shared counter
+//! would be the most contended word of the program, and the rows would measure it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use crossbeam_utils::CachePadded;
+
+/// Lines there are. More threads than this share lines, which costs time and no correctness.
+const LINES: usize = 64;
+
+/// When waiting for tasks is given up: it detects a hang, it measures nothing.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+
+static TALLY: [CachePadded<AtomicU64>; LINES] =
+    [const { CachePadded::new(AtomicU64::new(0)) }; LINES];
+static NEXT_LINE: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static LINE: usize = NEXT_LINE.fetch_add(1, Ordering::Relaxed) % LINES;
+}
+
+/// Counts one task, on the thread that ran it.
+pub(crate) fn count_one() {
+    LINE.with(|line| TALLY[*line].fetch_add(1, Ordering::Relaxed));
+}
+
+/// How many tasks were counted so far.
+pub(crate) fn counted() -> u64 {
+    TALLY.iter().map(|line| line.load(Ordering::Relaxed)).sum()
+}
+
+/// Waits until `wanted` tasks were counted.
+pub(crate) fn wait_for(wanted: u64) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let done = counted();
+        if done >= wanted {
+            return Ok(());
+        }
+        if started.elapsed() > GIVE_UP_AFTER {
+            bail!(
+                "{done} of {wanted} tasks ran within {} s",
+                GIVE_UP_AFTER.as_secs()
+            );
+        }
+        // Leave the processors to the workers; the rows that wait here take far longer than this.
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_counts_once_whatever_thread_runs_it() -> Result<()> {
+        let before = counted();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..1000).for_each(|_| count_one()));
+            }
+        });
+        wait_for(before + 3000)?;
+        assert_eq!(counted(), before + 3000);
+        Ok(())
+    }
+}

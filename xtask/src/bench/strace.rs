@@ -1,0 +1,145 @@
+//! Counting system calls from outside the measured process.
+//!
+//! A second process runs the cell under `strace`, which writes down each futex call and each
+//! sched_yield of every thread, and two calls by which the bench program marks where the measured part
+//! begins and ends. Only what lies between them is counted: no start-up, no shut-down, no warm-up.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::PROGRAM;
+use super::cell::{self, Cell, Metric};
+use crate::run::{Step, root};
+
+/// How many tasks are counted: enough that one stray call shows as 0.005 per task.
+const TASKS: u64 = 200;
+
+/// What is traced. `?` because not every machine has every way to look up a file.
+const CALLS: &str = "trace=futex,sched_yield,statx,?newfstatat,?lstat";
+
+const BEGIN: &str = "\"/parkade-bench/begin\"";
+const END: &str = "\"/parkade-bench/end\"";
+
+/// A `strace` that works here.
+pub(super) struct Tracer {
+    output: PathBuf,
+}
+
+impl Tracer {
+    /// Looks for a `strace` that may trace; else says in words why there is none.
+    pub(super) fn find() -> Result<Self, String> {
+        if !Step::new("strace", ["-V"]).succeeds() {
+            return Err("strace is not installed (Debian: apt-get install strace)".to_owned());
+        }
+        // Containers may forbid tracing although the program is there.
+        let trial = Step::new("strace", ["-f", "-o", "/dev/null", "true"]);
+        if !trial.limit(Duration::from_secs(10)).succeeds() {
+            return Err("strace is installed, but may not trace here".to_owned());
+        }
+        Ok(Self {
+            output: root().join("target/bench/strace.txt"),
+        })
+    }
+
+    /// Runs the cell once more, traced, and counts its calls per task.
+    pub(super) fn count(&self, cell: &Cell) -> Result<[Metric; 2]> {
+        if let Some(folder) = self.output.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let step = Step::new("strace", ["-f", "-qq", "-e", CALLS, "-o"])
+            .args([self.output.display().to_string(), PROGRAM.to_owned()])
+            .args(cell::args(&cell.row, &cell.contender, cell.workers))
+            .args(["--tasks".to_owned(), TASKS.to_string()])
+            .limit(cell::LIMIT);
+        step.capture()?;
+        let trace = fs::read_to_string(&self.output)
+            .with_context(|| format!("reading {}", self.output.display()))?;
+        let calls = Calls::between_marks(&trace).with_context(|| format!("`{step}`"))?;
+        let per_task = |calls: u64| calls as f64 / TASKS as f64;
+        Ok([
+            ("futex calls", per_task(calls.futex)),
+            ("sched_yield calls", per_task(calls.sched_yield)),
+        ]
+        .map(|(name, value)| Metric {
+            name: name.to_owned(),
+            unit: "/task".to_owned(),
+            value,
+        }))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Calls {
+    futex: u64,
+    sched_yield: u64,
+}
+
+impl Calls {
+    /// Counts the calls that began between the marks, in `strace -f`'s one line an event.
+    fn between_marks(trace: &str) -> Result<Self> {
+        let mut calls = Self {
+            futex: 0,
+            sched_yield: 0,
+        };
+        let mut begun = false;
+        for line in trace.lines() {
+            if line.contains(BEGIN) {
+                begun = true;
+            } else if line.contains(END) {
+                if !begun {
+                    bail!("the trace ends before it begins");
+                }
+                return Ok(calls);
+            } else if begun {
+                // `PID call(…`: a call that blocks is written once when it begins, `<unfinished …>`,
+                // and once more as `PID <... call resumed>`, which does not begin with its name.
+                let event = line
+                    .trim_start()
+                    .split_once(' ')
+                    .map_or("", |(_, event)| event);
+                let event = event.trim_start();
+                calls.futex += u64::from(event.starts_with("futex("));
+                calls.sched_yield += u64::from(event.starts_with("sched_yield("));
+            }
+        }
+        bail!("the trace has no end mark")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = r#"11 futex(0x1, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>
+10 statx(AT_FDCWD, "/parkade-bench/begin", 0) = -1 ENOENT (No such file or directory)
+10    futex(0x1, FUTEX_WAKE_PRIVATE, 1) = 1
+11 <... futex resumed>) = 0
+11 futex(0x1, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>
+12 sched_yield() = 0
+10 statx(AT_FDCWD, "/parkade-bench/end", 0) = -1 ENOENT (No such file or directory)
+10 futex(0x1, FUTEX_WAKE_PRIVATE, 1) = 1
+"#;
+
+    #[test]
+    fn calls_are_counted_once_and_only_between_the_marks() -> Result<()> {
+        let calls = Calls::between_marks(TRACE)?;
+        assert_eq!(
+            calls,
+            Calls {
+                futex: 2,
+                sched_yield: 1
+            }
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_trace_without_marks_is_an_error_and_not_a_zero() {
+        assert!(Calls::between_marks("10 futex(0x1) = 0\n").is_err());
+        let no_begin = TRACE.replace("/begin", "/other");
+        assert!(Calls::between_marks(&no_begin).is_err());
+    }
+}
