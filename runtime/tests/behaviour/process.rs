@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use parkade::{Backend, Policy, RuntimeOn, Tag};
 
 use crate::child;
-use crate::common;
 
 on_each_backend!(no_thread_is_left);
 
@@ -67,6 +66,7 @@ mod confined {
     use parkade_linux::affinity;
 
     use super::*;
+    use crate::common::eventually;
 
     on_each_backend!(
         a_cpu_outside_the_mask_is_named,
@@ -155,7 +155,7 @@ mod confined {
                     })
                     .unwrap();
             }
-            common::eventually("one CPU progresses", || {
+            eventually("one CPU progresses", || {
                 thread::yield_now();
                 ran.load(Ordering::Relaxed) == 1000
             });
