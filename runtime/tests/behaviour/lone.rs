@@ -2,9 +2,9 @@
 //!
 //! An outside thread submits one task, waits until it has run, pauses for a random moment and submits the
 //! next. The pause puts that submit into every phase of the worker's way to sleep, and nothing comes after
-//! it that would wake the worker by chance.
+//! it that would wake the worker by chance. The task lingers after it has told that it ran, because else
+//! the worker would be past the first phases before a submit could come.
 
-use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,10 +33,13 @@ fn lone_submits<B: Backend>(workers: usize) {
     let mut dice = Dice::new();
     let runtime = runtime::<B>(workers);
     let ran = Arc::new(AtomicU64::new(0));
-    let submit_and_wait = |number: u64| {
+    let submit_and_wait = |number: u64, linger: u32| {
         let in_task = Arc::clone(&ran);
         runtime
-            .spawn_detached(move || in_task.store(number, Ordering::Relaxed))
+            .spawn_detached(move || {
+                in_task.store(number, Ordering::Relaxed);
+                stress::pause(linger);
+            })
             .unwrap();
         assert!(
             stress::soon(|| ran.load(Ordering::Relaxed) == number),
@@ -45,11 +48,9 @@ fn lone_submits<B: Backend>(workers: usize) {
     };
     let rounds = stress::rounds(20_000, 5);
     for round in 0..rounds {
-        submit_and_wait(2 * round + 1);
-        for _ in 0..dice.u32(0..=600) {
-            spin_loop();
-        }
-        submit_and_wait(2 * round + 2);
+        submit_and_wait(2 * round + 1, dice.linger());
+        stress::pause(dice.pause());
+        submit_and_wait(2 * round + 2, dice.linger());
     }
     let metrics = runtime.metrics().total;
     let submits = usize::try_from(2 * rounds).unwrap();

@@ -2,7 +2,6 @@
 //!
 //! Between the threads everything is Relaxed but what the lot itself brings.
 
-use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -85,13 +84,12 @@ impl<K: parkade_core::Park> Board<K> {
         thread::scope(|scope| {
             let _stop = StopAtEnd(self);
             for _ in 0..waiters {
-                scope.spawn(|| self.wait());
+                let dice = dice.fork();
+                scope.spawn(|| self.wait(dice));
             }
             for _ in 0..rounds {
                 self.publish_and_wait();
-                for _ in 0..dice.u32(0..=600) {
-                    spin_loop();
-                }
+                stress::pause(dice.pause());
                 self.publish_and_wait();
             }
             assert!(!self.lot.is_stopped(), "{:?}", self.lot);
@@ -111,10 +109,12 @@ impl<K: parkade_core::Park> Board<K> {
         );
     }
 
-    fn wait(&self) {
+    fn wait(&self, mut dice: Dice) {
         loop {
             let state = self.lot.state();
-            if !self.take() {
+            if self.take() {
+                stress::pause(dice.linger());
+            } else {
                 if state.is_stopped() {
                     break;
                 }

@@ -159,7 +159,7 @@ impl<B: Backend> Arena<B> {
     }
 
     /// A thief: robs the owner, and now and then a fellow, one task at a time or several.
-    fn rob(&self, me: usize, mut dice: fastrand::Rng) {
+    fn rob(&self, me: usize, mut dice: Dice) {
         let own = self.thieves[me].owner().unwrap();
         while !self.is_over.load(Ordering::Relaxed) {
             let victim = if dice.u32(..8) == 0 {

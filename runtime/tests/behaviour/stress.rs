@@ -66,8 +66,26 @@ impl Dice {
     }
 
     /// Dice for another thread, which follow from these.
-    pub(crate) fn fork(&mut self) -> fastrand::Rng {
-        self.rng.fork()
+    pub(crate) fn fork(&mut self) -> Self {
+        let (seed, rng) = (self.seed, self.rng.fork());
+        Self { seed, rng }
+    }
+
+    /// Up to 600 spin hints, the shorter the more often, to find each phase of a thread's falling asleep:
+    /// the early ones are the shortest.
+    pub(crate) fn pause(&mut self) -> u32 {
+        let longest = self.rng.u32(0..=600);
+        self.rng.u32(0..=longest)
+    }
+
+    /// Half the time none, else up to 60 spin hints: as much as a thread may be held back, so that another
+    /// one has time to come first.
+    pub(crate) fn linger(&mut self) -> u32 {
+        if self.rng.bool() {
+            0
+        } else {
+            self.rng.u32(0..=60)
+        }
     }
 }
 
@@ -90,6 +108,13 @@ impl Drop for Dice {
         if thread::panicking() {
             eprintln!("the dice were those of PARKADE_SEED={}", self.seed);
         }
+    }
+}
+
+/// So many spin hints.
+pub(crate) fn pause(hints: u32) {
+    for _ in 0..hints {
+        std::hint::spin_loop();
     }
 }
 
