@@ -1,5 +1,6 @@
 //! One test body, each backend, and a detector of hangs around it.
 
+use std::env;
 use std::panic;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -10,6 +11,20 @@ use parkade::{Backend, RuntimeOn, Tag};
 /// A hang detector for everything that should take seconds at most, on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
+/// The whole number in `PARKADE_STRESS`, by default 1: how many times its usual rounds a stress test does.
+pub(crate) fn multiplier() -> u32 {
+    let text = env::var("PARKADE_STRESS").unwrap_or_else(|_| "1".to_owned());
+    match text.parse() {
+        Ok(multiplier @ 1..) => multiplier,
+        _ => panic!("PARKADE_STRESS is {text:?}; it must be a whole number of at least 1"),
+    }
+}
+
+/// [`LIMIT`], for tests that may be told to run longer.
+pub(crate) fn limit() -> Duration {
+    LIMIT * multiplier()
+}
+
 /// Makes a test of each named function for each backend.
 macro_rules! on_each_backend {
     ($($name:ident),+ $(,)?) => {
@@ -18,7 +33,7 @@ macro_rules! on_each_backend {
             $(
                 #[test]
                 fn $name() {
-                    crate::each_backend::within(crate::each_backend::LIMIT, super::$name::<parkade::backend::Linux>);
+                    crate::each_backend::within(crate::each_backend::limit(), super::$name::<parkade::backend::Linux>);
                 }
             )+
         }
@@ -28,7 +43,7 @@ macro_rules! on_each_backend {
             $(
                 #[test]
                 fn $name() {
-                    crate::each_backend::within(crate::each_backend::LIMIT, super::$name::<parkade::backend::Std>);
+                    crate::each_backend::within(crate::each_backend::limit(), super::$name::<parkade::backend::Std>);
                 }
             )+
         }
