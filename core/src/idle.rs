@@ -33,6 +33,9 @@
 //!    claimer has counted this worker, so it passes the wake on by 5. Then it closes its inboxes, makes
 //!    what is left in its queues visible as one submit (1), and leaves.
 //!
+//! F1 is `idle.submit.fence` from outside and the light `idle.push.fence` from a worker, F2
+//! `idle.push.second`, F3 the heavy `idle.announce.fence`, F4 `idle.release.fence`.
+//!
 //! # Danger
 //!
 //! A task may be pushed just when the last worker goes to sleep; a submitter may trust a searcher that

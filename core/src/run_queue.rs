@@ -3,9 +3,13 @@
 //! # Vocabulary
 //!
 //! *Bottom* is the index of the next free slot, written by the owner alone; *top* is the index of the
-//! oldest task, moved by compare-and-swap alone. Both only count; `index % capacity` is the slot. They
-//! wrap, so they are compared by signed difference. *K* is the most tasks that a thief may take per
+//! oldest task, moved by compare-and-swap alone. *K* is the most tasks that a thief may take per
 //! heavy fence ([`RunQueue::new`]'s `batch`).
+//!
+//! # Word layout
+//!
+//! Bottom and top are words of their own, on cache lines of their own. Both only count; `index %
+//! capacity` is the slot. They wrap, so they are compared by signed difference.
 //!
 //! # Transitions
 //!

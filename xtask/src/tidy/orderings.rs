@@ -4,7 +4,7 @@
 //! weaken it, and in the note above it, `// Ordering[lot.signal]: …`, which says who the partner is and
 //! what breaks without it. The other rooms have the note alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use super::source::{Kind, Source, Token, Tree, reads};
@@ -170,6 +170,12 @@ fn doors(file: &Source) -> Vec<Site> {
         }
     }
     sites
+}
+
+/// Every name that core's code gives to an ordering, a fence or a step.
+pub(super) fn names(tree: &Tree) -> BTreeSet<String> {
+    let sites = core(tree).flat_map(doors);
+    sites.filter_map(|site| site.id).collect()
 }
 
 /// The orderings above Relaxed of a file outside core.
