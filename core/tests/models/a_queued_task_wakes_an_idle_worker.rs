@@ -21,12 +21,12 @@ plays! {
     asleep_one_task: 2 preemptions, [Asleep], quota 1, submitters [1], at least 20;
     fresh_two_submitters: 2 preemptions, [Fresh], quota 2, submitters [1, 1], at least 500;
     asleep_two_submitters: 2 preemptions, [Asleep], quota 2, submitters [1, 1], at least 500;
-    fresh_three_tasks: 2 preemptions, [Fresh], quota 3, submitters [2, 1], at least 500;
-    two_fresh_two_tasks: 2 preemptions, [Fresh, Fresh], quota 1, submitters [2], at least 500;
+    fresh_three_tasks: 1 preemptions, [Fresh], quota 3, submitters [2, 1], at least 500;
+    two_fresh_two_tasks: 1 preemptions, [Fresh, Fresh], quota 1, submitters [2], at least 500;
     two_asleep_two_tasks: 2 preemptions, [Asleep, Asleep], quota 1, submitters [2], at least 500;
     fresh_and_asleep_two_submitters: 1 preemptions, [Fresh, Asleep], quota 1, submitters [1, 1], at least 500;
-    searching_and_asleep_two_tasks: 2 preemptions, [Searching, Asleep], quota 1, submitters [2], at least 500;
+    searching_and_asleep_two_tasks: 1 preemptions, [Searching, Asleep], quota 1, submitters [2], at least 500;
     searching_and_asleep_two_submitters: 1 preemptions, [Searching, Asleep], quota 1, submitters [1, 1], at least 500;
-    searching_and_fresh_two_tasks: 2 preemptions, [Searching, Fresh], quota 1, submitters [2], at least 500;
+    searching_and_fresh_two_tasks: 1 preemptions, [Searching, Fresh], quota 1, submitters [2], at least 500;
     two_searching_two_tasks: 2 preemptions, [Searching, Searching], quota 1, submitters [2], at least 500;
 }
