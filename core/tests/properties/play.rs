@@ -443,7 +443,7 @@ impl<'c> Play<'c> {
                 Stopping::Close(drivers.drivers_stopped(), policy)
             }
             Stopping::Close(close, policy) => {
-                self.reference.borrow_mut().closing();
+                self.reference.borrow_mut().closing(policy);
                 let (lots, _, _) = self.call(|| close.close())?;
                 self.reference.borrow_mut().closed(policy);
                 self.note(format_args!("closed: {policy:?}"));

@@ -68,8 +68,8 @@ struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Intake {
     Open,
-    /// Inside the call that closes.
-    Closing,
+    /// Inside the call that closes: some queues are closed, and some are not.
+    Closing(StopPolicy),
     Draining,
     Abandoned,
 }
@@ -307,10 +307,10 @@ impl Reference {
         self.tags.iter().all(|tag| tag.intake == Intake::Abandoned)
     }
 
-    pub(crate) fn closing(&mut self) {
+    pub(crate) fn closing(&mut self, policy: StopPolicy) {
         for tag in &mut self.tags {
             tag.intake = match tag.intake {
-                Intake::Open => Intake::Closing,
+                Intake::Open => Intake::Closing(policy),
                 closed => closed,
             };
         }

@@ -1,6 +1,6 @@
 //! Which answers of `next` are allowed.
 
-use parkade_core::Slot;
+use parkade_core::{Slot, StopPolicy};
 
 use super::{Door, Fate, Intake, Kind, Reference, Streak, Verdict, ensure};
 
@@ -125,11 +125,17 @@ impl Reference {
                 ensure!(!look.lots_stopped, "{slot} parks after its lot was stopped");
                 ensure!(!retiring, "{slot} was asked to retire and parks");
             }
-            Answer::Stop => ensure!(
-                tag.lots_stopped || tag.intake == Intake::Abandoned,
-                "{slot} leaves a tag that is {:?}",
-                tag.intake
-            ),
+            Answer::Stop => {
+                let abandoned = matches!(
+                    tag.intake,
+                    Intake::Abandoned | Intake::Closing(StopPolicy::Abandon)
+                );
+                ensure!(
+                    tag.lots_stopped || abandoned,
+                    "{slot} leaves a tag that is {:?}",
+                    tag.intake
+                );
+            }
             Answer::Retire => {
                 ensure!(worker.asked_to_retire, "{slot} retires without being asked");
                 ensure!(
