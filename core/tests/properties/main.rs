@@ -10,7 +10,13 @@ mod play;
 mod reference;
 mod script;
 
+mod a_retiring_worker_starts_nothing_else;
+mod a_run_queue_is_a_deque;
+mod a_stop_leaves_nothing_behind;
 mod each_task_runs_once_where_it_may;
+mod endless_work_starves_no_inbox;
+mod nobody_sleeps_on_work;
+mod priorities_age;
 
 use proptest::test_runner::Config;
 

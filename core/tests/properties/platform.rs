@@ -31,7 +31,8 @@ type Player = Rc<dyn Fn(&[Op])>;
 
 thread_local! {
     static PLAYER: RefCell<Option<Player>> = const { RefCell::new(None) };
-    static SEAMS: Cell<usize> = const { Cell::new(0) };
+    /// Seams passed by the operation that is being played; `None` outside of one.
+    static SEAMS: Cell<Option<usize>> = const { Cell::new(None) };
     static MEANWHILE: RefCell<Option<(usize, Vec<Op>)>> = const { RefCell::new(None) };
     static WAKES: RefCell<Vec<Wake>> = const { RefCell::new(Vec::new()) };
     static ASLEEP: RefCell<BTreeSet<Slot>> = const { RefCell::new(BTreeSet::new()) };
@@ -46,6 +47,7 @@ impl Played {
         ASLEEP.take();
         WAKES.take();
         MEANWHILE.take();
+        SEAMS.set(None);
         PLAYER.set(Some(player));
         Self
     }
@@ -59,16 +61,19 @@ impl Drop for Played {
 
 /// Runs `operation`; at its seam number `at`, `ops` are played. Tells whether they were.
 pub(crate) fn meanwhile<R>(at: usize, ops: &[Op], operation: impl FnOnce() -> R) -> (R, bool) {
-    SEAMS.set(0);
+    SEAMS.set(Some(0));
     MEANWHILE.set((!ops.is_empty()).then(|| (at, ops.to_vec())));
     let result = operation();
+    SEAMS.set(None);
     let played = MEANWHILE.take().is_none() && !ops.is_empty();
     (result, played)
 }
 
 fn seam() {
-    let passed = SEAMS.get();
-    SEAMS.set(passed + 1);
+    let Some(passed) = SEAMS.get() else {
+        return;
+    };
+    SEAMS.set(Some(passed + 1));
     assert!(
         passed < TOO_MANY_SEAMS,
         "an operation passed {passed} seams and does not end"
