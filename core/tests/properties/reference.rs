@@ -108,6 +108,7 @@ struct TagModel {
     high: VecDeque<usize>,
     accepted: usize,
     picked: usize,
+    taken: usize,
     parked: usize,
     claims: usize,
     /// Wakes that a stop or a request to retire must cause.
@@ -136,6 +137,7 @@ impl TagModel {
             high: VecDeque::new(),
             accepted: 0,
             picked: 0,
+            taken: 0,
             parked: 0,
             claims: 0,
             asked_wakes: 0,
@@ -246,7 +248,9 @@ impl Reference {
 
     /// A task was given back by a stop.
     pub(crate) fn taken(&mut self, id: usize, from: usize) -> Verdict {
-        self.remove(id, from, Fate::Taken)
+        self.remove(id, from, Fate::Taken)?;
+        self.tags[from].taken += 1;
+        Ok(())
     }
 
     pub(crate) fn registered(&mut self, slot: Slot) {

@@ -119,7 +119,7 @@ pub(crate) fn tag_config(
 pub(crate) fn script(weights: Weights) -> impl Strategy<Value = Script> {
     let policy = prop_oneof![Just(StopPolicy::Drain), Just(StopPolicy::Abandon)];
     let tags = vec(tag_config(1..=5_usize), 1..=3);
-    (tags, vec(act(weights), 0..120), policy).prop_map(|(tags, acts, last)| Script {
+    (tags, vec(act(weights), 0..100), policy).prop_map(|(tags, acts, last)| Script {
         tags,
         acts,
         last,

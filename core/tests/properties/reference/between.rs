@@ -90,13 +90,12 @@ impl Reference {
             tag.workers.len() > 1 || counters.stolen == 0,
             "a lone worker stole"
         );
-        let queued = |entry: &&super::Entry| entry.tag == index && entry.fate == Fate::Queued;
-        let taken = |entry: &&super::Entry| entry.tag == index && entry.fate == Fate::Taken;
-        let queued = self.tasks.iter().filter(queued).count();
-        let taken = self.tasks.iter().filter(taken).count();
+        let mailboxes = tag.workers.iter().map(|worker| worker.mailbox.len());
+        let queued = tag.takeable() + mailboxes.sum::<usize>();
         ensure!(
-            counters.spawned == counters.picked + queued + taken,
-            "spawned is not picked + {queued} queued + {taken} taken"
+            counters.spawned == counters.picked + queued + tag.taken,
+            "spawned is not picked + {queued} queued + {} taken",
+            tag.taken
         );
         Ok(())
     }
