@@ -3,6 +3,8 @@
 //! The core calls out at each fence of a pair and before and after each lock. In a real program other
 //! threads act in between; here a script says what happens meanwhile. So one thread plays interleavings
 //! that go through the *middle* of a push, a steal or an announcement, and plays the same ones again.
+//! What lies between two seams is atomic here, and every order is as written: weaker ones, and the
+//! fences that are always real, are for the models.
 //!
 //! The park compares, as a real one does, and then pretends to sleep: whoever drives the worker asks
 //! [`is_asleep`] and lets it rest until a wake, or a return for no reason, ends its sleep.
