@@ -1,6 +1,7 @@
 //! A platform without threads whose every seam is a place for others to act.
 //!
-//! The core calls out at each fence of a pair and before and after each lock. In a real program other
+//! The core calls out at each fence of a pair, before and after each lock, and whenever it reaches for a
+//! tag's idle words or for a group (a custom array tells). In a real program other
 //! threads act in between; here a script says what happens meanwhile. So one thread plays interleavings
 //! that go through the *middle* of a push, a steal or an announcement, and plays the same ones again.
 //! What lies between two seams is atomic here, and every order is as written: weaker ones, and the
@@ -11,11 +12,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Mutex;
 
 use parkade_core::sync::{AtomicPtr, AtomicU32, Ordering};
-use parkade_core::{Fences, Lock, Park, Platform, Slot, Task};
+use parkade_core::{Array, CapacityError, Fences, Lock, Park, Platform, Slot, Task};
 
 use crate::script::Op;
 
@@ -149,13 +151,35 @@ impl<T: Send> Lock<T> for SeamLock<T> {
     }
 }
 
+/// What each worker of a tag has one of.
+#[derive(Debug)]
+pub(crate) struct SeamArray<T>(Box<[T]>);
+
+impl<T> Deref for SeamArray<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        seam();
+        &self.0
+    }
+}
+
+impl<T> Array<T> for SeamArray<T> {
+    fn try_from_fn<E: From<CapacityError>>(
+        len: usize,
+        make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<Self, E> {
+        Box::try_from_fn(len, make).map(Self)
+    }
+}
+
 impl Platform for Stage {
     type Park = StagePark;
     type Fences = SeamFences;
     type Lock<T: Send> = SeamLock<T>;
     type Queue = VecDeque<Task>;
     type Ring = Box<[AtomicPtr<()>]>;
-    type PerWorker<T: Send + Sync> = Box<[T]>;
+    type PerWorker<T: Send + Sync> = SeamArray<T>;
     type PerTag<T: Send + Sync> = Box<[T]>;
 
     fn park(&self, slot: Slot) -> StagePark {

@@ -10,6 +10,7 @@ mod workers;
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use parkade_core::{Origin, Refused, Slot, TagIndex, TaskControl, Wake, WorkerIndex};
@@ -37,7 +38,9 @@ self_cell!(
 /// Plays `script`; what is wrong comes back with everything that happened until then.
 pub(crate) fn play(script: &Script) -> Result<(), TestCaseError> {
     let control = Control::new(&Stage, &script.tags).expect("every drawn shape can be built");
-    let world = Rc::new(World::new(control, |control| Play::new(control, script)));
+    // A core that is broken may panic again when its workers are dropped; so a failed play is left alone.
+    let world = World::new(control, |control| Play::new(control, script));
+    let world = Rc::new(ManuallyDrop::new(world));
     let played = Played::by({
         let world = Rc::clone(&world);
         Rc::new(move |ops| world.with_dependent(|_, play| play.interrupted_by(ops)))
@@ -49,7 +52,7 @@ pub(crate) fn play(script: &Script) -> Result<(), TestCaseError> {
         world.with_dependent_mut(|_, play| play.take_result());
     let verdict = verdict.and_then(|()| {
         // Whatever nobody took before comes out of the control itself.
-        let mut control = world.into_owner();
+        let mut control = ManuallyDrop::into_inner(world).into_owner();
         while let Some((tag, task)) = control.take_queued() {
             reference.taken(task.into_word(), tag.0)?;
         }

@@ -104,6 +104,8 @@ struct TagModel {
     workers: Vec<WorkerModel>,
     intake: Intake,
     lots_stopped: bool,
+    /// Workers were there when the lots were stopped, and none gave up its place since: they drain.
+    must_drain: bool,
     normal: BTreeSet<usize>,
     high: VecDeque<usize>,
     accepted: usize,
@@ -133,6 +135,7 @@ impl TagModel {
             workers: (0..config.workers).map(worker).collect(),
             intake: Intake::Open,
             lots_stopped: false,
+            must_drain: false,
             normal: BTreeSet::new(),
             high: VecDeque::new(),
             accepted: 0,
@@ -263,7 +266,13 @@ impl Reference {
         }
     }
 
-    /// A worker's thread gave up its place.
+    /// A worker's thread gave up its place without being told to.
+    pub(crate) fn gave_up(&mut self, slot: Slot) {
+        self.tags[slot.tag.0].must_drain = false;
+        self.dropped(slot);
+    }
+
+    /// A worker is gone.
     pub(crate) fn dropped(&mut self, slot: Slot) {
         let worker = self.worker(slot);
         (worker.registered, worker.announced, worker.claimed) = (false, false, false);
@@ -341,6 +350,7 @@ impl Reference {
         );
         for tag in &mut self.tags {
             tag.lots_stopped = true;
+            tag.must_drain = tag.count(|worker| worker.registered) > 0;
             tag.asked_wakes += tag.workers.len();
             tag.wake_calls += tag.workers.len();
         }

@@ -98,27 +98,27 @@ impl Default for Weights {
 }
 
 /// Shapes of a tag: 1 to 5 workers, queues small enough to be full at times.
-pub(crate) fn tag_config(
-    workers: impl Strategy<Value = usize>,
-) -> impl Strategy<Value = TagConfig> {
+fn tag_config() -> impl Strategy<Value = TagConfig> {
     let limit = prop_oneof![3 => 1..=8_usize, 1 => Just(usize::MAX)];
     let queue = prop_oneof![
         Just((2, 1)),
         (1..=2_usize).prop_map(|k| (4, k)),
         (1..=4_usize).prop_map(|k| (8, k))
     ];
-    (workers, queue, limit, 2..=6_u32).prop_map(|(workers, (capacity, batch), limit, ageing)| {
-        TagConfig::new(workers)
-            .run_queue(capacity)
-            .steal_batch(batch)
-            .inbox_limit(limit)
-            .ageing(ageing)
-    })
+    (1..=5_usize, queue, limit, 2..=6_u32).prop_map(
+        |(workers, (capacity, batch), limit, ageing)| {
+            TagConfig::new(workers)
+                .run_queue(capacity)
+                .steal_batch(batch)
+                .inbox_limit(limit)
+                .ageing(ageing)
+        },
+    )
 }
 
 pub(crate) fn script(weights: Weights) -> impl Strategy<Value = Script> {
     let policy = prop_oneof![Just(StopPolicy::Drain), Just(StopPolicy::Abandon)];
-    let tags = vec(tag_config(1..=5_usize), 1..=3);
+    let tags = vec(tag_config(), 1..=3);
     (tags, vec(act(weights), 0..100), policy).prop_map(|(tags, acts, last)| Script {
         tags,
         acts,
@@ -128,11 +128,17 @@ pub(crate) fn script(weights: Weights) -> impl Strategy<Value = Script> {
 
 fn act(weights: Weights) -> impl Strategy<Value = Act> {
     let interrupted = weights.interrupted;
+    // A stop takes several steps, and what races all of them is what is of interest.
+    let others = Weights {
+        stop: 3 * weights.stop,
+        ..weights
+    };
     let meanwhile = prop_oneof![
         100 - interrupted => Just(Vec::new()),
-        interrupted => vec(op(weights), 1..=3),
+        interrupted => vec(op(others), 1..=4),
     ];
-    (op(weights), 0..8_usize, meanwhile).prop_map(|(op, seam, meanwhile)| Act {
+    let seam = prop_oneof![0..6_usize, 0..30_usize];
+    (op(weights), seam, meanwhile).prop_map(|(op, seam, meanwhile)| Act {
         op,
         seam,
         meanwhile,

@@ -126,7 +126,7 @@ impl<'c> Play<'c> {
         };
         let ((), claims, calm) = self.call(|| drop(worker))?;
         self.note(format_args!("{slot} gives up its place, wakes {claims:?}"));
-        self.reference.borrow_mut().dropped(slot);
+        self.reference.borrow_mut().gave_up(slot);
         self.leave(slot, Actor::Absent);
         self.woken_for_work(&claims, calm)
     }

@@ -15,6 +15,7 @@ impl Reference {
     pub(crate) fn between(&self, index: usize, counters: &Counters) -> Verdict {
         self.nobody_sleeps_on_work(index)?;
         self.nobody_sleeps_through_a_signal(index)?;
+        self.a_drain_runs_everything(index)?;
         self.counts_are_right(index, counters)
             .map_err(|what| format!("tag {index}: {what}; {counters}"))
     }
@@ -38,6 +39,18 @@ impl Reference {
                 model.mailbox
             );
         }
+        Ok(())
+    }
+
+    /// The last worker that leaves a draining tag leaves nothing that anybody could run.
+    fn a_drain_runs_everything(&self, index: usize) -> Verdict {
+        let tag = &self.tags[index];
+        let drained = tag.must_drain && tag.intake == Intake::Draining;
+        ensure!(
+            !drained || tag.takeable() == 0 || tag.count(|worker| worker.registered) > 0,
+            "all workers have left tag {index}, which drains, with {} tasks queued",
+            tag.takeable()
+        );
         Ok(())
     }
 
