@@ -219,14 +219,19 @@ impl<'c> Play<'c> {
     /// claimed and whether it was calm.
     fn call<R>(&self, operation: impl FnOnce() -> R) -> Result<(R, Vec<Slot>, bool), String> {
         self.absorb()?;
-        let (result, calm) = if self.depth.get() > 0 {
-            (operation(), false)
-        } else {
-            let (seam, ops) = self.meanwhile.take().unwrap_or_default();
-            let (result, disturbed) = platform::meanwhile(seam, &ops, operation);
-            (result, !disturbed)
-        };
-        Ok((result, self.absorb()?, calm))
+        if self.depth.get() > 0 {
+            return Ok((operation(), self.absorb()?, false));
+        }
+        self.reference.borrow_mut().begins();
+        let (seam, ops) = self.meanwhile.take().unwrap_or_default();
+        let (result, disturbed) = platform::meanwhile(seam, &ops, operation);
+        if !disturbed {
+            return Ok((result, self.absorb()?, true));
+        }
+        let wakes = platform::wakes();
+        let idle = |tag: TagIndex| self.control.tags()[tag.0].counters().idle;
+        self.reference.borrow_mut().claimed_late(&wakes, idle)?;
+        Ok((result, slots(&wakes), false))
     }
 
     /// Books the wakes since the last time as claims.
@@ -235,7 +240,7 @@ impl<'c> Play<'c> {
         for wake in &wakes {
             self.reference.borrow_mut().claimed(*wake)?;
         }
-        Ok(wakes.into_iter().map(|wake| wake.slot).collect())
+        Ok(slots(&wakes))
     }
 
     fn woken_for_work(&self, claims: &[Slot], calm: bool) -> Verdict {
@@ -285,6 +290,10 @@ impl<'c> Play<'c> {
             *self.verdict.borrow_mut() = verdict;
         }
     }
+}
+
+fn slots(wakes: &[platform::Wake]) -> Vec<Slot> {
+    wakes.iter().map(|wake| wake.slot).collect()
 }
 
 /// A refused task is the one that was offered.

@@ -16,7 +16,7 @@ mod streak;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use parkade_core::{Slot, StopPolicy, TagConfig};
+use parkade_core::{Slot, StopPolicy, TagConfig, TagIndex};
 
 use crate::platform::Wake;
 use streak::Streak;
@@ -172,6 +172,8 @@ pub(crate) struct Reference {
     tasks: Vec<Entry>,
     /// Whether every operation so far was calm: then the order of arrival is known.
     order_known: bool,
+    /// Who was told something, or left, in the middle of the call that is being played.
+    moved_on: BTreeSet<Slot>,
 }
 
 impl Reference {
@@ -180,6 +182,7 @@ impl Reference {
             tags: tags.iter().copied().map(TagModel::new).collect(),
             tasks: Vec::new(),
             order_known: true,
+            moved_on: BTreeSet::new(),
         }
     }
 
@@ -274,6 +277,7 @@ impl Reference {
 
     /// A worker is gone.
     pub(crate) fn dropped(&mut self, slot: Slot) {
+        self.moved_on.insert(slot);
         let worker = self.worker(slot);
         (worker.registered, worker.announced, worker.claimed) = (false, false, false);
     }
@@ -287,19 +291,54 @@ impl Reference {
         self.worker(slot).inside = inside;
     }
 
+    /// A call begins: nobody has done anything in its middle yet.
+    pub(crate) fn begins(&mut self) {
+        self.moved_on.clear();
+    }
+
     /// A wake that was not asked for by a stop or a request is a claim: of an announced worker, once.
     pub(crate) fn claimed(&mut self, wake: Wake) -> Verdict {
-        let Wake { slot, n } = wake;
-        ensure!(n == 1, "{slot} was woken for {n} by a claim");
-        let tag = &mut self.tags[slot.tag.0];
-        tag.claims += 1;
-        tag.wake_calls += 1;
-        let worker = &mut tag.workers[slot.worker.0];
+        let slot = wake.slot;
+        self.count_claim(wake)?;
+        let worker = self.worker(slot);
         ensure!(
             worker.announced || worker.inside,
             "{slot} was claimed, but it is not announced"
         );
         (worker.announced, worker.claimed) = (false, true);
+        Ok(())
+    }
+
+    /// The same at the end of a call in whose middle others acted. A claim comes before its wake, and a
+    /// worker that has moved on in between may have used it, or left, or be announced anew; `idle` tells,
+    /// the number of announced workers of a tag as the core counts it.
+    pub(crate) fn claimed_late(
+        &mut self,
+        wakes: &[Wake],
+        idle: impl Fn(TagIndex) -> usize,
+    ) -> Verdict {
+        let (late, plain): (Vec<_>, Vec<_>) = wakes
+            .iter()
+            .partition(|wake| self.moved_on.contains(&wake.slot));
+        for wake in plain {
+            self.claimed(wake)?;
+        }
+        for wake in late {
+            self.count_claim(wake)?;
+            let anew = self.tags[wake.slot.tag.0].idle() == idle(wake.slot.tag);
+            let worker = self.worker(wake.slot);
+            if worker.announced && !anew {
+                (worker.announced, worker.claimed) = (false, true);
+            }
+        }
+        Ok(())
+    }
+
+    fn count_claim(&mut self, Wake { slot, n }: Wake) -> Verdict {
+        ensure!(n == 1, "{slot} was woken for {n} by a claim");
+        let tag = &mut self.tags[slot.tag.0];
+        tag.claims += 1;
+        tag.wake_calls += 1;
         Ok(())
     }
 

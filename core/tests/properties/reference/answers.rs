@@ -82,6 +82,7 @@ impl Reference {
             self.is_due(look, answer)?;
         }
         self.keep_streak(slot, look, answer, calm)?;
+        self.moved_on.insert(slot);
         let open = self.tags[slot.tag.0].intake == Intake::Open;
         let worker = self.worker(slot);
         (worker.announced, worker.claimed) = (answer == Answer::Park, false);
