@@ -104,7 +104,8 @@ struct TagModel {
     workers: Vec<WorkerModel>,
     intake: Intake,
     lots_stopped: bool,
-    /// Workers were there when the lots were stopped, and none gave up its place since: they drain.
+    /// Workers that were not asked to retire were there when the lots were stopped, and none gave up its
+    /// place since: they drain. (Whoever asks the last one to retire leaves its work to nobody.)
     must_drain: bool,
     normal: BTreeSet<usize>,
     high: VecDeque<usize>,
@@ -389,7 +390,7 @@ impl Reference {
         );
         for tag in &mut self.tags {
             tag.lots_stopped = true;
-            tag.must_drain = tag.count(|worker| worker.registered) > 0;
+            tag.must_drain = tag.count(|worker| worker.registered && !worker.asked_to_retire) > 0;
             tag.asked_wakes += tag.workers.len();
             tag.wake_calls += tag.workers.len();
         }
