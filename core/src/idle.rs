@@ -33,6 +33,9 @@
 //!    claimer has counted this worker, so it passes the wake on by 5. Then it closes its inboxes, makes
 //!    what is left in its queues visible as one submit (1), and leaves.
 //!
+//! F1 is `idle.submit.fence` from outside and the light `idle.push.fence` from a worker, F2
+//! `idle.push.second`, F3 the heavy `idle.announce.fence`, F4 `idle.release.fence`.
+//!
 //! # Danger
 //!
 //! A task may be pushed just when the last worker goes to sleep; a submitter may trust a searcher that
@@ -61,7 +64,7 @@ use core::fmt;
 use crossbeam_utils::CachePadded;
 
 use crate::platform::{Array, CapacityError, Platform, WorkerIndex};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, left_out};
 
 /// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones.
 pub const LOTS_PER_WORD: usize = if usize::BITS >= 64 { 57 } else { 26 };
@@ -207,6 +210,9 @@ impl<P: Platform> IdleWords<P> {
             }
             if claim_bit(word, value, bit_of(worker.0)) {
                 return Wake::Woke(worker);
+            }
+            if left_out("idle.claim.retry") {
+                return Wake::Covered;
             }
         }
     }

@@ -16,7 +16,7 @@ use crossbeam_utils::CachePadded;
 use crate::counters::bump;
 use crate::platform::{Lock, Platform, TaskQueue};
 use crate::run_queue::Owner;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, left_out};
 use crate::task::Task;
 
 /// A task that was not accepted, on its way back to its caller.
@@ -116,7 +116,7 @@ impl<P: Platform> Inbox<P> {
     }
 
     fn append(&self, queue: &mut P::Queue, task: Task) -> Result<(), Refused> {
-        if self.hints.closed.load(Ordering::Relaxed) {
+        if self.hints.closed.load(Ordering::Relaxed) && !left_out("inbox.closed") {
             let reason = RefusedReason::Closed;
             return Err(Refused { task, reason });
         }

@@ -73,7 +73,7 @@
 //!             break; // a real worker runs it and asks again
 //!         }
 //!         Next::Park(state) => worker.park(state),
-//!         Next::Stop => break,
+//!         Next::Stop | Next::Retire => break,
 //!     }
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,9 +2,13 @@
 //!
 //! # Vocabulary
 //!
-//! A *lot* holds one 32-bit *word*: the lowest bit says *stopped*, the other 31 count *signals*. A
-//! [`State`] is a snapshot of the word. A *waiter* is a thread between its announcement and its return
-//! from the park.
+//! A *lot* holds one *word* that says *stopped* and counts *signals*. A [`State`] is a snapshot of the
+//! word. A *waiter* is a thread between its announcement and its return from the park.
+//!
+//! # Word layout
+//!
+//! 32 bits, so that a futex takes it: the lowest is set for ever by a stop, the other 31 count signals.
+//! The number of waiters is a word of its own beside it.
 //!
 //! # Transitions
 //!

@@ -4,7 +4,7 @@
 //! rare event pays for a frequent one. Both are safe traits: a wrong implementation may hang the
 //! scheduler or make it take a task twice, so they are small and their obligations are numbered.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, sequentially_consistent};
 
 /// Compare-and-block and wake on one 32-bit word: the platform's whole part in sleeping.
 ///
@@ -50,13 +50,6 @@ pub trait Fences: Copy + Send + Sync + 'static {
     fn heavy(self) {
         sequentially_consistent();
     }
-}
-
-fn sequentially_consistent() {
-    #[cfg(not(parkade_loom))]
-    core::sync::atomic::fence(Ordering::SeqCst);
-    #[cfg(parkade_loom)]
-    loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
 /// [`Fences`] that are SeqCst on both sides: right on every platform, at some 6 ns a fence on x86-64.

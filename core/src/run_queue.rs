@@ -3,9 +3,13 @@
 //! # Vocabulary
 //!
 //! *Bottom* is the index of the next free slot, written by the owner alone; *top* is the index of the
-//! oldest task, moved by compare-and-swap alone. Both only count; `index % capacity` is the slot. They
-//! wrap, so they are compared by signed difference. *K* is the most tasks that a thief may take per
+//! oldest task, moved by compare-and-swap alone. *K* is the most tasks that a thief may take per
 //! heavy fence ([`RunQueue::new`]'s `batch`).
+//!
+//! # Word layout
+//!
+//! Bottom and top are words of their own, on cache lines of their own. Both only count; `index %
+//! capacity` is the slot. They wrap, so they are compared by signed difference.
 //!
 //! # Transitions
 //!
@@ -49,7 +53,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::inbox::Inbox;
 use crate::platform::{Array, CapacityError, Platform, TaskQueue};
-use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, heavy, light, order};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, heavy, left_out, light, order};
 use crate::task::Task;
 
 /// A bounded ring of tasks: one owner, any number of thieves.
@@ -137,12 +141,10 @@ impl<P: Platform> RunQueue<P> {
     pub fn owner(&self) -> Option<Owner<'_, P>> {
         // Ordering[queue.owner.take]: Acquire, with `queue.owner.give`: the new owner sees the indices
         // and slots as the last one left them; else it would push over tasks.
-        if self
-            .owned
-            .swap(true, order("queue.owner.take", Ordering::Acquire))
-        {
-            return None;
-        }
+        let acquire = order("queue.owner.take", Ordering::Acquire);
+        self.owned
+            .compare_exchange(false, true, acquire, Ordering::Relaxed)
+            .ok()?;
         Some(Owner {
             queue: self,
             // Ordering[queue.push.top]: Acquire, as in a push that looks for room: the first pushes may
@@ -327,7 +329,12 @@ impl<P: Platform> Owner<'_, P> {
         // Ordering[queue.pop.fence]: light, with `queue.steal.fence`, see there.
         light("queue.pop.fence", queue.fences);
         let left = newest.wrapping_sub(queue.top.load(Ordering::Relaxed)) as isize;
-        if left >= queue.batch as isize {
+        let distance = if left_out("queue.pop.distance") {
+            1
+        } else {
+            queue.batch as isize
+        };
+        if left >= distance {
             return Some(Task::from_ptr(queue.slot(newest).load(Ordering::Relaxed)));
         }
         // Ordering[queue.pop.restore]: Release, with `queue.steal.bottom`, for the same reason as the

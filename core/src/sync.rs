@@ -1,9 +1,10 @@
 //! The one door to atomics: every load, store and fence of this crate goes through here.
 //!
 //! In a normal build the types are `core::sync::atomic`'s and `order` and `fence` compile to
-//! nothing but their argument. Under the cfg `parkade_loom` the types are loom's, and each named
-//! ordering or fence can be weakened by one step at run time (the environment variable
-//! `PARKADE_MUTANT` names it), so that one build serves every mutant of every model.
+//! nothing but their argument. Under the cfg `parkade_loom` the types are loom's. Under that cfg and
+//! under `parkade_mutants` (for checkers that run on real atomics) each named ordering, fence or step can
+//! be weakened or left out at run time (the environment variable `PARKADE_MUTANT` names it), so that
+//! one build serves every mutant of every check.
 //!
 //! A name stands in code (`order("lot.signal", Release)`) and in the comment above it
 //! (`// Ordering[lot.signal]: …`), which says who the partner is and what breaks without it.
@@ -16,45 +17,58 @@ pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Orde
 
 use crate::park::Fences;
 
-/// The ordering of the operation called `id`, as written.
-#[cfg(not(parkade_loom))]
-#[inline(always)]
-pub(crate) const fn order(_id: &'static str, written: Ordering) -> Ordering {
-    written
-}
+#[cfg(not(any(parkade_loom, parkade_mutants)))]
+pub(crate) use as_written::{fence, heavy, left_out, light, order};
 
-/// A sequentially consistent fence called `id`.
-#[cfg(not(parkade_loom))]
-#[inline(always)]
-pub(crate) fn fence(_id: &'static str) {
-    core::sync::atomic::fence(Ordering::SeqCst);
-}
-
-/// The light half of the platform's fence pair, at the place called `id`.
-#[cfg(not(parkade_loom))]
-#[inline(always)]
-pub(crate) fn light<F: Fences>(_id: &'static str, fences: F) {
-    fences.light();
-}
-
-/// The heavy half of the platform's fence pair, at the place called `id`.
-#[cfg(not(parkade_loom))]
-#[inline(always)]
-pub(crate) fn heavy<F: Fences>(_id: &'static str, fences: F) {
-    fences.heavy();
-}
-
-/// Whether the step called `id` is to be left out. Always false outside models.
-#[cfg(not(parkade_loom))]
-#[inline(always)]
-pub(crate) const fn left_out(_id: &'static str) -> bool {
-    false
-}
-
-#[cfg(parkade_loom)]
+#[cfg(any(parkade_loom, parkade_mutants))]
 pub(crate) use mutant::{fence, heavy, left_out, light, order};
 
-#[cfg(parkade_loom)]
+/// The fence itself, on whichever atomics these are.
+pub(crate) fn sequentially_consistent() {
+    #[cfg(not(parkade_loom))]
+    core::sync::atomic::fence(Ordering::SeqCst);
+    #[cfg(parkade_loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+#[cfg(not(any(parkade_loom, parkade_mutants)))]
+mod as_written {
+    //! The doors of a shipped build: nothing but what is written.
+
+    use super::{Fences, Ordering, sequentially_consistent};
+
+    /// The ordering of the operation called `id`, as written.
+    #[inline(always)]
+    pub(crate) const fn order(_id: &'static str, written: Ordering) -> Ordering {
+        written
+    }
+
+    /// A sequentially consistent fence called `id`.
+    #[inline(always)]
+    pub(crate) fn fence(_id: &'static str) {
+        sequentially_consistent();
+    }
+
+    /// The light half of the platform's fence pair, at the place called `id`.
+    #[inline(always)]
+    pub(crate) fn light<F: Fences>(_id: &'static str, fences: F) {
+        fences.light();
+    }
+
+    /// The heavy half of the platform's fence pair, at the place called `id`.
+    #[inline(always)]
+    pub(crate) fn heavy<F: Fences>(_id: &'static str, fences: F) {
+        fences.heavy();
+    }
+
+    /// Whether the step called `id` is to be left out: never.
+    #[inline(always)]
+    pub(crate) const fn left_out(_id: &'static str) -> bool {
+        false
+    }
+}
+
+#[cfg(any(parkade_loom, parkade_mutants))]
 mod mutant {
     //! The same doors, with a crowbar: one of them may be weakened in a run.
 
@@ -63,7 +77,10 @@ mod mutant {
     use std::string::String;
     use std::sync::OnceLock;
 
-    use super::{Fences, Ordering};
+    use super::{Fences, Ordering, sequentially_consistent};
+
+    /// Leaves out both halves of the fence pair, wherever they stand.
+    const PAIR: &str = "fences.pair";
 
     static MUTANT: OnceLock<Option<String>> = OnceLock::new();
 
@@ -84,18 +101,18 @@ mod mutant {
 
     pub(crate) fn fence(id: &'static str) {
         if !left_out(id) {
-            loom::sync::atomic::fence(Ordering::SeqCst);
+            sequentially_consistent();
         }
     }
 
     pub(crate) fn light<F: Fences>(id: &'static str, fences: F) {
-        if !left_out(id) {
+        if !left_out(id) && !left_out(PAIR) {
             fences.light();
         }
     }
 
     pub(crate) fn heavy<F: Fences>(id: &'static str, fences: F) {
-        if !left_out(id) {
+        if !left_out(id) && !left_out(PAIR) {
             fences.heavy();
         }
     }

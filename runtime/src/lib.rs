@@ -37,6 +37,11 @@
 //! `linux` (default) and `std` (default) bring backends and choose the alias [`Runtime`]; `linux` wins
 //! on Linux. With neither, [`RuntimeOn`] takes a backend of your own, see [`backend`].
 
+/// The examples of the front page, so that they are run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct FrontPage;
+
 pub mod backend;
 
 mod batch;

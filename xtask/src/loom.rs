@@ -15,9 +15,9 @@ use crate::test::Runner;
 pub(crate) struct Options {
     /// Explore only the models whose name contains this.
     filter: Option<String>,
-    /// How many times loom may preempt a thread in one execution.
-    #[arg(long, env = "LOOM_MAX_PREEMPTIONS", default_value_t = 2)]
-    preemptions: u32,
+    /// How many times loom may preempt a thread in one execution, instead of each model's own bound.
+    #[arg(long)]
+    preemptions: Option<u32>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -36,11 +36,15 @@ fn step(runner: Runner, options: &Options) -> Step {
             Step::cargo("test -p parkade-core --all-features --release --test models")
         }
     };
-    step.args(options.filter.iter())
+    let step = step
+        .args(options.filter.iter())
         .env("RUSTFLAGS", "--cfg parkade_loom")
         .env("CARGO_TARGET_DIR", "target/loom")
-        .env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string())
-        .limit(Duration::from_secs(15 * 60))
+        .limit(Duration::from_secs(15 * 60));
+    match options.preemptions {
+        Some(bound) => step.env("LOOM_MAX_PREEMPTIONS", bound.to_string()),
+        None => step,
+    }
 }
 
 #[cfg(test)]
@@ -51,7 +55,7 @@ mod tests {
     fn the_model_cfg_and_the_bound_reach_the_build() {
         let options = Options {
             filter: Some("lot".to_owned()),
-            preemptions: 3,
+            preemptions: Some(3),
         };
         assert_eq!(
             step(Runner::Nextest, &options).to_string(),

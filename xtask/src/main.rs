@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod deps;
 mod loom;
+mod mutants;
 mod run;
 mod test;
 mod tidy;
@@ -28,6 +29,8 @@ enum Xtask {
     Deps,
     /// Explore core's loom models.
     Loom(loom::Options),
+    /// Weaken the core one step at a time and see the named check fail.
+    Mutants(mutants::Options),
     /// Measure the backends side by side.
     Bench(bench::Options),
     /// Everything that must pass before a change lands.
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Xtask::Tidy(options) => tidy::run(&options),
         Xtask::Deps => deps::run(),
         Xtask::Loom(options) => loom::run(&options),
+        Xtask::Mutants(options) => mutants::run(&options),
         Xtask::Bench(options) => bench::run(&options),
         Xtask::Ci(options) => ci::run(&options),
     };

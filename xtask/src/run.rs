@@ -113,11 +113,15 @@ impl Step {
         text.map_err(|source| self.lost(source))
     }
 
+    /// Runs the process for its exit code; its output is thrown away.
+    pub(crate) fn judge(&self) -> Result<(), StepError> {
+        let mut child = self.spawn(Stdio::null(), Stdio::null())?;
+        self.finish(child.as_mut(), Instant::now())
+    }
+
     /// Whether the process can be started and succeeds; its output is thrown away.
     pub(crate) fn succeeds(&self) -> bool {
-        self.spawn(Stdio::null(), Stdio::null())
-            .and_then(|mut child| self.finish(child.as_mut(), Instant::now()))
-            .is_ok()
+        self.judge().is_ok()
     }
 
     fn spawn(&self, stdout: Stdio, stderr: Stdio) -> Result<Box<dyn ChildWrapper>, StepError> {

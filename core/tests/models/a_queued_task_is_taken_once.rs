@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use parkade_core::{Inbox, Owner, RunQueue, SeqCstFences, Steal, Task};
 
-use crate::platform::{Modelled, explore};
+use crate::platform::{Modelled, explore, explore_to};
 
 const FIRST: usize = 10;
 
@@ -145,7 +145,8 @@ fn when_a_slot_is_used_again() {
 
 #[test]
 fn when_two_are_stolen_at_once() {
-    explore(50, || {
+    // The fatal interleaving takes three preemptions.
+    explore_to(3, 50, || {
         let setting = Setting::new(4, 2, 0);
         let thief = batch_thief(&setting);
         let owner = setting.queue.owner().unwrap();

@@ -1,51 +1,32 @@
-//! I1 for tasks from outside: no task stays queued beside a sleeping worker. A worker that has run its
-//! quota never comes back, as if its last task blocked for ever, so a lost wake-up is a deadlock.
+//! I1 for tasks from outside: no task stays queued beside a sleeping worker.
 
-use loom::thread;
+use crate::platform::explore_to;
+use crate::scenario::Cast::{Asleep, Fresh, Searching};
+use crate::scenario::{Cast, play};
 
-use crate::platform::{Control, control, explore, submit, work};
-
-fn worker(control: &Control, index: usize, quota: usize) -> thread::JoinHandle<Vec<usize>> {
-    let control = control.clone();
-    thread::spawn(move || work(&control, index, quota, |_, _| ()))
+macro_rules! plays {
+    ($($name:ident: $preemptions:literal preemptions, $cast:expr, quota $quota:expr, submitters $submitters:expr, at least $least:expr;)+) => {
+        $(
+            #[test]
+            fn $name() {
+                const CAST: &[Cast] = &$cast;
+                explore_to($preemptions, $least, || play(CAST, $quota, &$submitters));
+            }
+        )+
+    };
 }
 
-#[test]
-fn one_worker_one_task() {
-    explore(50, || {
-        let control = control(1);
-        let worker = worker(&control, 0, 1);
-        submit(&control, 1);
-        assert_eq!(worker.join().unwrap(), [1]);
-    });
-}
-
-#[test]
-fn one_worker_two_submitters() {
-    explore(500, || {
-        let control = control(1);
-        let worker = worker(&control, 0, 2);
-        let submitter = {
-            let control = control.clone();
-            thread::spawn(move || submit(&control, 1))
-        };
-        submit(&control, 2);
-        submitter.join().unwrap();
-        let mut ran = worker.join().unwrap();
-        ran.sort_unstable();
-        assert_eq!(ran, [1, 2]);
-    });
-}
-
-#[test]
-fn two_workers_two_tasks() {
-    explore(500, || {
-        let control = control(2);
-        let workers = [worker(&control, 0, 1), worker(&control, 1, 1)];
-        submit(&control, 1);
-        submit(&control, 2);
-        let mut ran = workers.map(|worker| worker.join().unwrap()).concat();
-        ran.sort_unstable();
-        assert_eq!(ran, [1, 2]);
-    });
+plays! {
+    fresh_one_task: 2 preemptions, [Fresh], quota 1, submitters [1], at least 50;
+    asleep_one_task: 2 preemptions, [Asleep], quota 1, submitters [1], at least 20;
+    fresh_two_submitters: 2 preemptions, [Fresh], quota 2, submitters [1, 1], at least 500;
+    asleep_two_submitters: 2 preemptions, [Asleep], quota 2, submitters [1, 1], at least 500;
+    fresh_three_tasks: 2 preemptions, [Fresh], quota 3, submitters [2, 1], at least 500;
+    two_fresh_two_tasks: 2 preemptions, [Fresh, Fresh], quota 1, submitters [2], at least 500;
+    two_asleep_two_tasks: 2 preemptions, [Asleep, Asleep], quota 1, submitters [2], at least 500;
+    fresh_and_asleep_two_submitters: 1 preemptions, [Fresh, Asleep], quota 1, submitters [1, 1], at least 500;
+    searching_and_asleep_two_tasks: 2 preemptions, [Searching, Asleep], quota 1, submitters [2], at least 500;
+    searching_and_asleep_two_submitters: 1 preemptions, [Searching, Asleep], quota 1, submitters [1, 1], at least 500;
+    searching_and_fresh_two_tasks: 2 preemptions, [Searching, Fresh], quota 1, submitters [2], at least 500;
+    two_searching_two_tasks: 2 preemptions, [Searching, Searching], quota 1, submitters [2], at least 500;
 }

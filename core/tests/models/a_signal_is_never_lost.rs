@@ -18,10 +18,15 @@ fn lot(skip: Skip, signals: u32) -> Arc<ParkingLot<ModelPark>> {
 /// Takes one unit of `work` or waits for it.
 fn take_one(lot: &ParkingLot<ModelPark>, work: &AtomicUsize) {
     loop {
-        let state = lot.state();
+        // For the mutant alone: the state is taken after the look, when it is too late.
+        let late = std::env::var("PARKADE_MUTANT").is_ok_and(|id| id == "model.state.late");
+        let mut state = lot.state();
         let take = |seen: usize| seen.checked_sub(1);
         if work.fetch_update(Relaxed, Relaxed, take).is_ok() {
             return;
+        }
+        if late {
+            state = lot.state();
         }
         lot.wait(state);
     }

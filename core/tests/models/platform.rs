@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize as Plain, Ordering::Relaxed};
 use loom::sync::{Condvar, Mutex};
 use parkade_core::sync::{AtomicPtr, AtomicU32, Ordering};
 use parkade_core::{
-    Lock, Next, Origin, Park, Platform, Priority, SeqCstFences, Slot, TagConfig, TagIndex, Task,
-    TaskControl, WorkerIndex,
+    Fences, Lock, Next, Park, Platform, SeqCstFences, Slot, TagConfig, TagIndex, Task, TaskControl,
+    WorkerIndex,
 };
 
 pub(crate) struct Modelled;
@@ -29,6 +29,34 @@ impl Platform for Modelled {
 
     fn fences(&self) -> SeqCstFences {
         SeqCstFences
+    }
+}
+
+/// The same platform with a light fence that does nothing.
+pub(crate) struct OneSided;
+
+#[derive(Clone, Copy)]
+pub(crate) struct OneSidedFences;
+
+impl Fences for OneSidedFences {
+    fn light(self) {}
+}
+
+impl Platform for OneSided {
+    type Park = ModelPark;
+    type Fences = OneSidedFences;
+    type Lock<T: Send> = ModelLock<T>;
+    type Queue = VecDeque<Task>;
+    type Ring = Box<[AtomicPtr<()>]>;
+    type PerWorker<T: Send + Sync> = Box<[T]>;
+    type PerTag<T: Send + Sync> = Box<[T]>;
+
+    fn park(&self, _: Slot) -> ModelPark {
+        ModelPark::default()
+    }
+
+    fn fences(&self) -> OneSidedFences {
+        OneSidedFences
     }
 }
 
@@ -72,10 +100,19 @@ impl Park for ModelPark {
 /// Runs `body` in every interleaving with at most two preemptions (or `LOOM_MAX_PREEMPTIONS`) and
 /// asserts that these are at least `at_least`.
 pub(crate) fn explore(at_least: usize, body: impl Fn() + Send + Sync + 'static) {
+    explore_to(2, at_least, body);
+}
+
+/// The same with at most `preemptions`.
+pub(crate) fn explore_to(
+    preemptions: usize,
+    at_least: usize,
+    body: impl Fn() + Send + Sync + 'static,
+) {
     let runs = Arc::new(Plain::new(0));
     let counted = Arc::clone(&runs);
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
     model.max_branches = 20_000;
     model.check(move || {
         counted.fetch_add(1, Relaxed);
@@ -93,17 +130,23 @@ pub(crate) type Control = Arc<TaskControl<Modelled>>;
 
 pub(crate) const TAG: TagIndex = TagIndex(0);
 
-/// A control of one tag with rings of two tasks.
-pub(crate) fn control(workers: usize) -> Control {
-    let tag = TagConfig::new(workers).run_queue(2);
-    Arc::new(TaskControl::new(&Modelled, &[tag]).unwrap())
+/// A tag of so many workers with rings of two tasks.
+pub(crate) fn tag_config(workers: usize) -> TagConfig {
+    TagConfig::new(workers).run_queue(2)
 }
 
-/// Submits one task from outside.
-pub(crate) fn submit(control: &Control, word: usize) -> parkade_core::Wake {
-    control.tags()[0]
-        .submit(Task::from_word(word), Priority::Normal, &Origin::new(0))
-        .expect("an open tag with room takes every task")
+pub(crate) fn new_control(workers: usize) -> TaskControl<Modelled> {
+    TaskControl::new(&Modelled, &[tag_config(workers)]).unwrap()
+}
+
+/// A control of one tag.
+pub(crate) fn control(workers: usize) -> Control {
+    Arc::new(new_control(workers))
+}
+
+pub(crate) fn slot(worker: usize) -> Slot {
+    let (tag, worker) = (TAG, WorkerIndex(worker));
+    Slot { tag, worker }
 }
 
 /// Runs worker `index` until it has run `quota` tasks, each through `run`, and then lets it leave the
@@ -114,11 +157,9 @@ pub(crate) fn work(
     quota: usize,
     run: impl Fn(&parkade_core::Worker<'_, Modelled>, usize),
 ) -> Vec<usize> {
-    let slot = Slot {
-        tag: TAG,
-        worker: WorkerIndex(index),
-    };
-    let worker = control.register(slot).expect("nobody else is this worker");
+    let worker = control
+        .register(slot(index))
+        .expect("nobody else is this worker");
     let mut ran = Vec::new();
     while ran.len() < quota {
         match worker.next() {

@@ -1,56 +1,13 @@
-//! What the behaviour tests share: both backends, a detector of hangs, and workers that are kept busy.
+//! What the behaviour tests share: waiting for a condition, and workers that are kept busy.
 
 use std::panic;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parkade::{Backend, RuntimeOn, Tag, TagRef};
+use parkade::{Backend, TagRef};
 
-/// A hang detector for everything that should take seconds at most, on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
-
-/// Makes a test of each named function for each backend.
-macro_rules! on_each_backend {
-    ($($name:ident),+ $(,)?) => {
-        #[cfg(all(feature = "linux", target_os = "linux"))]
-        mod linux {
-            $(
-                #[test]
-                fn $name() {
-                    crate::common::within(crate::common::LIMIT, super::$name::<parkade::backend::Linux>);
-                }
-            )+
-        }
-
-        #[cfg(feature = "std")]
-        mod portable {
-            $(
-                #[test]
-                fn $name() {
-                    crate::common::within(crate::common::LIMIT, super::$name::<parkade::backend::Std>);
-                }
-            )+
-        }
-    };
-}
-
-/// Runs `body` and fails if it has not ended in time.
-pub(crate) fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
-    let (ended, wait) = mpsc::channel::<()>();
-    let thread = thread::spawn(move || {
-        // Dropped at the end, also by a panic.
-        let _ended = ended;
-        body();
-    });
-    if let Err(RecvTimeoutError::Timeout) = wait.recv_timeout(limit) {
-        panic!("hangs: not done within {limit:?}");
-    }
-    if let Err(payload) = thread.join() {
-        panic::resume_unwind(payload);
-    }
-}
+pub(crate) use crate::each_backend::{LIMIT, runtime};
 
 /// Looks again and again until `condition` holds; fails after [`LIMIT`].
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
@@ -59,14 +16,6 @@ pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
         assert!(Instant::now() < give_up, "never happens: {what}");
         thread::sleep(Duration::from_millis(1));
     }
-}
-
-/// A runtime with one tag of so many workers.
-pub(crate) fn runtime<B: Backend>(workers: usize) -> RuntimeOn<B> {
-    RuntimeOn::builder()
-        .tag(Tag::new("only").workers(workers))
-        .build()
-        .unwrap()
 }
 
 /// Workers that are held inside a task each, until this is released or dropped.

@@ -1,16 +1,14 @@
 //! Threads that cannot start: the error says how many did, and none of them is left.
 //!
-//! The limit on address space holds for the whole process, so each test runs in a process of its own:
-//! this program once more, with an environment variable that says so.
+//! The limit on address space holds for the whole process, so each test runs in a process of its own.
 
 use std::collections::HashSet;
-use std::env;
 use std::fs;
-use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use crate::common::{eventually, module_of, threads_called};
+use crate::child;
+use crate::common::{eventually, threads_called};
 use parkade::{Backend, BuildError, OnThreadError, RuntimeBuilder, RuntimeOn, Tag};
 use rlimit::Resource;
 
@@ -20,31 +18,11 @@ on_each_backend!(
     each_tag_needs_one,
 );
 
-const CHILD: &str = "PARKADE_TEST_IN_CHILD";
-
 /// What one worker's stack takes of the address space, in bytes: far more than anything else.
 const STACK: usize = 2 << 30;
 
-/// Runs `body` in a child process: there, this function is called once more.
 fn in_child<B: Backend>(test: &str, body: impl FnOnce()) {
-    if env::var_os(CHILD).is_some() {
-        return body();
-    }
-    let child = Command::new(env::current_exe().unwrap())
-        .args([
-            &format!("threads::{}::{test}", module_of::<B>()),
-            "--exact",
-            "--nocapture",
-        ])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let output = String::from_utf8_lossy(&child.stdout);
-    let errors = String::from_utf8_lossy(&child.stderr);
-    assert!(
-        child.status.success() && output.contains("1 passed"),
-        "{output}{errors}"
-    );
+    child::run::<B>("threads", test, body);
 }
 
 /// Lets the address space grow by so many stacks and a half from now on.

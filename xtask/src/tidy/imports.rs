@@ -12,29 +12,23 @@ use super::source::{Source, Token, Tree, after_group, reads};
 const CORE_ROOTS: [&str; 5] = ["core", "crate", "self", "super", "crossbeam_utils"];
 
 /// Crates that core names in some places only: where, and why there.
-const CORE_EXTRA_ROOTS: [(&str, &[&str], &str); 3] = [
+const CORE_EXTRA_ROOTS: [(&str, &[&str], &str); 2] = [
     (
         "core/src/pieces/",
         &["alloc", "heapless", "spin"],
         "ready pieces for platforms",
     ),
     ("core/src/sync.rs", &["loom", "std"], "the door to atomics"),
-    (
-        "core/src/park.rs",
-        &["loom"],
-        "the fences' default, which has no name that a mutant could weaken",
-    ),
 ];
 
 /// Who may name `core::sync::atomic`: the file, the item (`*` is any), and why.
-const ATOMICS: [(&str, &str, &str); 3] = [
+const ATOMICS: [(&str, &str, &str); 2] = [
     ("core/src/sync.rs", "*", "it is the door"),
     (
         "core/src/task.rs",
         "AtomicPtr",
         "a raw pointer that may cross threads; it is never shared",
     ),
-    ("core/src/park.rs", "fence", "the default of the fence pair"),
 ];
 
 const PRIMITIVES: [&str; 17] = [
@@ -316,7 +310,7 @@ mod tests {
                 "core/src/park.rs",
                 "fn f() { core::sync::atomic::fence(x) }"
             ),
-            [0; 0]
+            [1]
         );
         assert_eq!(
             of("core/src/park.rs", "\nuse core::sync::atomic::AtomicBool;"),

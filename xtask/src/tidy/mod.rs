@@ -6,6 +6,7 @@
 //!
 //! A finding reads `file:line: rule: what`, so that an editor can jump to it.
 
+mod arguments;
 mod cfgs;
 mod files;
 mod imports;
@@ -126,6 +127,16 @@ const RULES: &[Rule] = &[
         name: "no-seqcst-access",
         says: "in core SeqCst is for fences, never for a load, a store or a read-modify-write",
         enforced: Enforced::Here(orderings::no_seqcst_access),
+    },
+    Rule {
+        name: "argument-sections",
+        says: "each protocol of core teaches in the same order, its transitions numbered from 1",
+        enforced: Enforced::Here(arguments::sections),
+    },
+    Rule {
+        name: "argument-references",
+        says: "the transitions and orderings that core's comments refer to exist",
+        enforced: Enforced::Here(arguments::references),
     },
     Rule {
         name: "file-heads",

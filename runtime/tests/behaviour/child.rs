@@ -1,0 +1,40 @@
+//! Tests in a process of their own: for limits and masks that hold for a whole process, and for counting its
+//! threads.
+//!
+//! The child is this very test program once more, told by an environment variable to run the one test.
+
+use std::env;
+use std::process::Command;
+
+use parkade::Backend;
+
+use crate::common::module_of;
+
+const CHILD: &str = "PARKADE_TEST_IN_CHILD";
+
+/// Runs `body` in a child process: there, the calling test, `test` of the file `file`, gets here once more.
+pub(crate) fn run<B: Backend>(file: &str, test: &str, body: impl FnOnce()) {
+    if is_here() {
+        return body();
+    }
+    let child = Command::new(env::current_exe().unwrap())
+        .args([
+            &format!("{file}::{}::{test}", module_of::<B>()),
+            "--exact",
+            "--nocapture",
+        ])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stdout);
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(
+        child.status.success() && output.contains("1 passed"),
+        "{output}{errors}"
+    );
+}
+
+/// Whether this process is such a child.
+pub(crate) fn is_here() -> bool {
+    env::var_os(CHILD).is_some()
+}

@@ -1,0 +1,75 @@
+//! One test body, each backend, and a detector of hangs around it.
+
+use std::env;
+use std::panic;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use parkade::{Backend, RuntimeOn, Tag};
+
+/// A hang detector for everything that should take seconds at most, on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The whole number in `PARKADE_STRESS`, by default 1: how many times its usual rounds a stress test does.
+pub(crate) fn multiplier() -> u32 {
+    let text = env::var("PARKADE_STRESS").unwrap_or_else(|_| "1".to_owned());
+    match text.parse() {
+        Ok(multiplier @ 1..) => multiplier,
+        _ => panic!("PARKADE_STRESS is {text:?}; it must be a whole number of at least 1"),
+    }
+}
+
+/// [`LIMIT`], for tests that may be told to run longer.
+pub(crate) fn limit() -> Duration {
+    LIMIT * multiplier()
+}
+
+/// Makes a test of each named function for each backend.
+macro_rules! on_each_backend {
+    ($($name:ident),+ $(,)?) => {
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        mod linux {
+            $(
+                #[test]
+                fn $name() {
+                    crate::each_backend::within(crate::each_backend::limit(), super::$name::<parkade::backend::Linux>);
+                }
+            )+
+        }
+
+        #[cfg(feature = "std")]
+        mod portable {
+            $(
+                #[test]
+                fn $name() {
+                    crate::each_backend::within(crate::each_backend::limit(), super::$name::<parkade::backend::Std>);
+                }
+            )+
+        }
+    };
+}
+
+/// Runs `body` and fails if it has not ended in time.
+pub(crate) fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
+    let (ended, wait) = mpsc::channel::<()>();
+    let thread = thread::spawn(move || {
+        // Dropped at the end, also by a panic.
+        let _ended = ended;
+        body();
+    });
+    if let Err(RecvTimeoutError::Timeout) = wait.recv_timeout(limit) {
+        panic!("hangs: not done within {limit:?}");
+    }
+    if let Err(payload) = thread.join() {
+        panic::resume_unwind(payload);
+    }
+}
+
+/// A runtime with one tag of so many workers.
+pub(crate) fn runtime<B: Backend>(workers: usize) -> RuntimeOn<B> {
+    RuntimeOn::builder()
+        .tag(Tag::new("only").workers(workers))
+        .build()
+        .unwrap()
+}
