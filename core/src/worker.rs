@@ -348,14 +348,14 @@ impl<'c, P: Platform> Worker<'c, P> {
             .or_else(|| self.tag.priority.pop().map(alone))
     }
 
-    /// The own inbox and one other, in rotation.
+    /// One inbox of the tag, in rotation, else the own one. The one whose turn it is comes first: were it
+    /// the own one always, an own inbox that never empties would starve all others.
     #[cold]
     fn find_in_turn(&self) -> Option<Found> {
-        self.take_from(self.group, 0).or_else(|| {
-            let turn = (self.rotation.get() + 1) % self.tag.groups.len();
-            self.rotation.set(turn);
-            self.take_from(&self.tag.groups[turn], 0)
-        })
+        let turn = (self.rotation.get() + 1) % self.tag.groups.len();
+        self.rotation.set(turn);
+        self.take_from(&self.tag.groups[turn], 0)
+            .or_else(|| self.take_from(self.group, 0))
     }
 
     /// The own inbox, then every other worker's run queue and inbox.
