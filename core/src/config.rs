@@ -136,8 +136,31 @@ pub enum ConfigError {
         /// The largest batch for this run queue.
         largest: usize,
     },
-    /// More than the platform's storage holds.
-    Capacity(CapacityError),
+    /// More tags than the platform's storage holds.
+    Tags(CapacityError),
+    /// A tag that needs more than the platform's storage holds.
+    Capacity {
+        /// The tag.
+        tag: TagIndex,
+        /// What was asked for.
+        source: CapacityError,
+    },
+}
+
+impl ConfigError {
+    /// The tag at fault, if it is one tag.
+    #[must_use]
+    pub const fn tag(&self) -> Option<TagIndex> {
+        match *self {
+            Self::NoTags | Self::Tags(_) => None,
+            Self::NoWorkers { tag }
+            | Self::RunQueue { tag, .. }
+            | Self::InboxLimit { tag }
+            | Self::Ageing { tag, .. }
+            | Self::StealBatch { tag, .. }
+            | Self::Capacity { tag, .. } => Some(tag),
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -173,7 +196,8 @@ impl fmt::Display for ConfigError {
                 "tag {} steals {tasks} tasks at a time; it must be between 1 and {largest}",
                 tag.0
             ),
-            Self::Capacity(_) => f.write_str("the platform's storage is too small"),
+            Self::Tags(source) => write!(f, "too many tags: {source}"),
+            Self::Capacity { tag, source } => write!(f, "tag {} is too large: {source}", tag.0),
         }
     }
 }
@@ -181,7 +205,7 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Capacity(source) => Some(source),
+            Self::Tags(source) | Self::Capacity { source, .. } => Some(source),
             _ => None,
         }
     }
@@ -189,6 +213,6 @@ impl core::error::Error for ConfigError {
 
 impl From<CapacityError> for ConfigError {
     fn from(error: CapacityError) -> Self {
-        Self::Capacity(error)
+        Self::Tags(error)
     }
 }

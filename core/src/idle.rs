@@ -82,7 +82,7 @@ pub(crate) struct IdleWords<P: Platform> {
 pub enum Wake {
     /// An idle worker was claimed and signalled.
     Woke(WorkerIndex),
-    /// Enough workers were searching already.
+    /// Enough workers were searching already, or the one worker that must run it was awake.
     Covered,
     /// Nobody was idle. With no searcher either, every worker is busy: the moment to grow.
     NobodyIdle {

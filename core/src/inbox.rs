@@ -107,9 +107,7 @@ impl<P: Platform> Inbox<P> {
             let refused = tasks.find_map(|task| self.append(queue, task).err());
             let accepted = queue.len() - before;
             if accepted > 0 {
-                bump(&self.hints.accepted, accepted);
                 bump(&self.hints.submits, 1);
-                self.hints.len.store(queue.len(), Ordering::Relaxed);
             }
             (accepted, refused)
         })
@@ -124,7 +122,11 @@ impl<P: Platform> Inbox<P> {
         if queue.len() >= self.limit {
             return Err(Refused { task, reason });
         }
-        queue.push(task).map_err(|task| Refused { task, reason })
+        queue.push(task).map_err(|task| Refused { task, reason })?;
+        // Task by task, so that a caller's iterator that panics hides none.
+        bump(&self.hints.accepted, 1);
+        self.hints.len.store(queue.len(), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Appends the tasks that `spilled` yields for the room that it is told. They were accepted before,
@@ -155,13 +157,15 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Takes the oldest task and moves at most `limit` more to `owner`'s ring, where they keep their
-    /// order for the owner. Returns the task and how many were moved.
+    /// order for the owner. Returns the task and how many were moved. From a closed inbox none is moved:
+    /// whoever looks around before leaving must not pass by a task that is on its way.
     pub fn take(&self, owner: &Owner<'_, P>, limit: usize) -> Option<(Task, usize)> {
         if self.is_empty() {
             return None;
         }
         self.queue.with(|queue| {
             let first = queue.pop()?;
+            let limit = if self.is_closed() { 0 } else { limit };
             let moved = owner.refill(queue, limit);
             self.hints.len.store(queue.len(), Ordering::Relaxed);
             Some((first, moved))

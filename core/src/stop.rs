@@ -9,8 +9,11 @@
 //! Each step is a value that the one before it yields; the caller does what the step is about between
 //! the calls. Why nothing is stranded: step 2 closes each inbox under its lock, so a push comes back or
 //! lies in the inbox before the lot is stopped in step 3; the stop bit is Release, a worker that sees it
-//! looks once more, and so finds it. A worker leaves only with its own queues empty, or with its tag
-//! abandoned; then [`Join::take_queued`] has the rest.
+//! looks once more, and so finds it. A worker leaves a draining tag only when it sees no work anywhere: a
+//! task may wait for another that is still queued, so a lost steal is no reason to leave, and from a
+//! closed inbox tasks are taken one at a time, so that none is on its way past a look. A worker of an
+//! abandoned tag empties its own queues by [`Worker::take_left`](crate::Worker::take_left), and
+//! [`Join::take_queued`] has the rest.
 
 use core::fmt;
 

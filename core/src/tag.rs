@@ -12,7 +12,7 @@ use crate::group::Group;
 use crate::idle::{IdleWords, Wake};
 use crate::inbox::{Inbox, Refused, RefusedReason};
 use crate::origin::Origin;
-use crate::platform::{Array, Platform, Slot, TagIndex, WorkerIndex};
+use crate::platform::{Array, CapacityError, Platform, Slot, TagIndex, WorkerIndex};
 use crate::stop::StopPolicy;
 use crate::sync::{AtomicUsize, Ordering, fence};
 use crate::task::Task;
@@ -63,13 +63,14 @@ impl<P: Platform> Tag<P> {
         config: &TagConfig,
     ) -> Result<Self, ConfigError> {
         config.check(tag)?;
+        let too_large = |source: CapacityError| ConfigError::Capacity { tag, source };
         let groups = P::PerWorker::try_from_fn(config.workers, |index| {
             let worker = WorkerIndex(index);
             Group::new(platform, Slot { tag, worker }, config)
-        })?;
+        });
         Ok(Self {
-            groups,
-            idle: IdleWords::new(config.workers)?,
+            groups: groups.map_err(too_large)?,
+            idle: IdleWords::new(config.workers).map_err(too_large)?,
             priority: Inbox::new(config.inbox_limit),
             ageing: config.ageing,
             fences: platform.fences(),

@@ -124,10 +124,12 @@ impl<'c, P: Platform> Worker<'c, P> {
                     if let Some(found) = self.find() {
                         return Next::Run(self.settle(found, counted));
                     }
-                    if self.stopping.get() {
+                    if !self.stopping.get() {
+                        self.announce(counted);
+                    } else if left_out("stop.again") || self.tag.sees_work().is_none() {
                         return self.leave(counted);
                     }
-                    self.announce(counted);
+                    // Else a steal was lost to somebody who took one task of several.
                 }
                 Phase::Announced => {
                     // The state first: a claim that the bit below does not show yet moves the word.
@@ -152,6 +154,14 @@ impl<'c, P: Platform> Worker<'c, P> {
                 }
             }
         }
+    }
+
+    /// Takes what is left in this worker's own queues, after [`Next::Stop`]: nothing after a drain; after
+    /// an abandonment also what it queued or moved when everybody else had looked already.
+    pub fn take_left(&self) -> Option<Task> {
+        let own = self.queue.pop();
+        own.or_else(|| self.group.mailbox.pop())
+            .or_else(|| self.group.inbox.pop())
     }
 
     /// Sleeps on this worker's lot until it is signalled, or returns for no reason; then ask
@@ -348,13 +358,16 @@ impl<'c, P: Platform> Worker<'c, P> {
             .or_else(|| self.tag.priority.pop().map(alone))
     }
 
-    /// One inbox of the tag, in rotation, else the own one. The one whose turn it is comes first: were it
-    /// the own one always, an own inbox that never empties would starve all others.
+    /// One group of the tag, in rotation, else the own inbox. The one whose turn it is comes first: were
+    /// it the own one always, an own inbox that never empties would starve all others. Its run queue is
+    /// robbed as well: its worker may have moved an inbox there, and block.
     #[cold]
     fn find_in_turn(&self) -> Option<Found> {
         let turn = (self.rotation.get() + 1) % self.tag.groups.len();
         self.rotation.set(turn);
-        self.take_from(&self.tag.groups[turn], 0)
+        let group = &self.tag.groups[turn];
+        self.take_from(group, 0)
+            .or_else(|| self.steal_from(group))
             .or_else(|| self.take_from(self.group, 0))
     }
 
@@ -376,12 +389,30 @@ impl<'c, P: Platform> Worker<'c, P> {
             if let Some(found) = self.take_from(victim, TAKE_BATCH) {
                 return Some(found);
             }
-            if let Steal::Taken(task, moved) = victim.run_queue.steal_into(&self.queue) {
-                bump(&self.group.counters.stolen, 1 + moved);
-                return Some(Found { task, moved });
+            if let Some(found) = self.steal_from(victim) {
+                return Some(found);
             }
         }
         None
+    }
+
+    fn steal_from(&self, victim: &Group<P>) -> Option<Found> {
+        if core::ptr::eq(victim, self.group) {
+            return None;
+        }
+        // In a closed tag nothing is moved, as from a closed inbox.
+        let stolen = if self.tag.is_open() {
+            victim.run_queue.steal_into(&self.queue)
+        } else {
+            victim.run_queue.steal()
+        };
+        match stolen {
+            Steal::Taken(task, moved) => {
+                bump(&self.group.counters.stolen, 1 + moved);
+                Some(Found { task, moved })
+            }
+            Steal::Empty | Steal::Lost => None,
+        }
     }
 
     fn take_from(&self, group: &Group<P>, limit: usize) -> Option<Found> {

@@ -39,17 +39,22 @@ impl Platform for Board {
 }
 
 fn capacity(requested: usize, capacity: usize) -> ConfigError {
-    ConfigError::Capacity(CapacityError {
+    let (tag, source) = (TagIndex(0), too_many(requested, capacity));
+    ConfigError::Capacity { tag, source }
+}
+
+fn too_many(requested: usize, capacity: usize) -> CapacityError {
+    CapacityError {
         requested,
         capacity,
-    })
+    }
 }
 
 #[test]
 fn storage_that_is_too_small_says_so() {
     let tag = TagConfig::new(2).run_queue(4);
     let error = |tags: &[TagConfig]| TaskControl::new(&Board, tags).unwrap_err();
-    assert_eq!(error(&[tag, tag]), capacity(2, 1));
+    assert_eq!(error(&[tag, tag]), ConfigError::Tags(too_many(2, 1)));
     assert_eq!(error(&[TagConfig::new(3).run_queue(4)]), capacity(3, 2));
     assert_eq!(error(&[tag.run_queue(8)]), capacity(8, 4));
 }

@@ -7,6 +7,7 @@ mod script;
 mod config;
 mod full;
 mod looking;
+mod lost_steal;
 mod lot;
 mod retiring;
 mod stopping;

@@ -2,9 +2,11 @@
 //! drain, what was accepted runs.
 
 use loom::thread;
-use parkade_core::{Origin, Priority, StopPolicy, Task};
+use parkade_core::{Next, Origin, Priority, StopPolicy, Task};
 
-use crate::platform::{control, explore, work};
+use crate::platform::{TAG, control, explore, work};
+use crate::scenario::Cast::{Asleep, Fresh};
+use crate::scenario::{all, scene, start, worker};
 
 #[test]
 fn asleep_or_about_to_be() {
@@ -51,5 +53,32 @@ fn and_a_drain_runs_what_was_accepted() {
         let ran = worker.join().unwrap();
         assert_eq!(ran.len(), usize::from(accepted));
         assert!(join.take_queued().is_none());
+    });
+}
+
+/// Whoever leaves has seen that nothing is queued; so a task that waits for another that was
+/// accepted does not wait for ever. Each task here ends its worker, as if it
+/// waited; the maker of the two is busy with another for ever.
+#[test]
+fn and_nobody_leaves_a_queued_task_behind() {
+    explore(50, || {
+        let (control, mut workers) = scene(&[Asleep, Asleep, Fresh]);
+        let tag = control.tag(TAG).unwrap();
+        // The third has one of its own to run, and has moved two to its run queue.
+        let maker = workers.pop().unwrap();
+        let mailed = tag.submit_to(worker(2), Task::from_word(0));
+        let _ = mailed.expect("an open tag takes it");
+        assert!(matches!(maker.next(), Next::Run(_)));
+        for word in [1, 2] {
+            let _ = maker.push(Task::from_word(word)).expect("there is room");
+        }
+        std::mem::forget(maker);
+        let lots = control
+            .stop(StopPolicy::Drain)
+            .unwrap()
+            .drivers_stopped()
+            .close();
+        let _join = lots.stop_lots().interrupted();
+        assert_eq!(all(start(workers, 1)), [1, 2]);
     });
 }

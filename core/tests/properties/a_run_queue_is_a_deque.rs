@@ -293,6 +293,8 @@ fn agree(case: &Case) -> Result<(), TestCaseError> {
             Op::Take(limit) => {
                 let taken = inbox.take(&owner, limit);
                 let taken = taken.map(|(task, moved)| (task.into_word(), moved));
+                // From a closed inbox nothing is moved beyond the one that is taken.
+                let limit = if inbox.is_closed() { 0 } else { limit };
                 prop_assert_eq!(taken, model.take(limit), "take {}", at);
             }
             Op::NewOwner => {

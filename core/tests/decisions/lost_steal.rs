@@ -1,0 +1,74 @@
+//! A steal that is lost to another thief is no reason to leave a draining tag.
+//!
+//! The fences of this platform run a hook at their heavy side, which is where a thief stands between its
+//! look at a run queue and its claim; there another thief comes first.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use parkade_core::sync::AtomicPtr;
+use parkade_core::{
+    Fences, Next, Origin, Platform, Priority, Slot, StopPolicy, TagConfig, Task, TaskControl,
+};
+
+use crate::script::{Script, ScriptedPark, StdLock, slot};
+
+thread_local! {
+    static HOOK: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+#[derive(Clone, Copy)]
+struct Hooked;
+
+impl Fences for Hooked {
+    fn heavy(self) {
+        if let Some(hook) = HOOK.take() {
+            hook();
+        }
+    }
+}
+
+struct Interrupted;
+
+impl Platform for Interrupted {
+    type Park = ScriptedPark;
+    type Fences = Hooked;
+    type Lock<T: Send> = StdLock<T>;
+    type Queue = VecDeque<Task>;
+    type Ring = Box<[AtomicPtr<()>]>;
+    type PerWorker<T: Send + Sync> = Box<[T]>;
+    type PerTag<T: Send + Sync> = Box<[T]>;
+
+    fn park(&self, slot: Slot) -> ScriptedPark {
+        ScriptedPark::new(&Script::default(), slot.worker.0)
+    }
+
+    fn fences(&self) -> Hooked {
+        Hooked
+    }
+}
+
+#[test]
+fn the_loser_takes_what_the_winner_left() {
+    let control = TaskControl::new(&Interrupted, &[TagConfig::new(3)]).unwrap();
+    let control: &'static TaskControl<Interrupted> = Box::leak(Box::new(control));
+    let register = |index| control.register(slot(index)).unwrap();
+    let (owner, loser, winner) = (register(0), register(1), register(2));
+    let tag = &control.tags()[0];
+    let mut batch = (0..3).map(Task::from_word);
+    let _ = tag.submit_batch(&mut batch, Priority::Normal, &Origin::new(0));
+    // The owner takes one and moves two to its run queue, while the tag is open.
+    assert!(matches!(owner.next(), Next::Run(_)));
+    let lots = control
+        .stop(StopPolicy::Drain)
+        .unwrap()
+        .drivers_stopped()
+        .close();
+    let _join = lots.stop_lots().interrupted();
+    HOOK.set(Some(Box::new(move || {
+        assert!(matches!(winner.next(), Next::Run(_)));
+        std::mem::forget(winner);
+    })));
+    let next = loser.next();
+    assert!(matches!(next, Next::Run(_)), "{next:?}");
+}
