@@ -10,4 +10,5 @@ mod looking;
 mod lot;
 mod retiring;
 mod stopping;
+mod taking_back;
 mod waking;
