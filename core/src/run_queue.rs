@@ -314,11 +314,40 @@ impl<P: Platform> Owner<'_, P> {
     /// One store, a light fence and a load; a compare-and-swap only when few are left.
     #[inline]
     pub fn pop(&self) -> Option<Task> {
-        let queue = self.queue;
-        let bottom = queue.bottom.load(Ordering::Relaxed);
-        if distance(queue.top.load(Ordering::Relaxed), bottom) == 0 {
+        if distance(
+            self.queue.top.load(Ordering::Relaxed),
+            self.queue.bottom.load(Ordering::Relaxed),
+        ) == 0
+        {
             return None;
         }
+        self.pop_far_from_top().or_else(|| self.take_oldest())
+    }
+
+    /// Takes the newest task, if it is also the oldest or at least K are left; else leaves all as it is.
+    ///
+    /// Costs as much as [`pop`](Owner::pop).
+    pub fn pop_newest(&self) -> Option<Task> {
+        match self.queue.len() {
+            0 => None,
+            // Nobody but this owner adds any, so the oldest is this one, or a thief has it.
+            1 => self.take_oldest(),
+            _ => self.pop_far_from_top(),
+        }
+    }
+
+    /// The word of the newest task, which a thief may have taken meanwhile.
+    pub fn newest_word(&self) -> Option<*mut ()> {
+        let newest = self.queue.bottom.load(Ordering::Relaxed).wrapping_sub(1);
+        let word = || self.queue.slot(newest).load(Ordering::Relaxed);
+        (!self.queue.is_empty()).then(word)
+    }
+
+    /// Transition 2, if at least K tasks are left above top.
+    #[inline]
+    fn pop_far_from_top(&self) -> Option<Task> {
+        let queue = self.queue;
+        let bottom = queue.bottom.load(Ordering::Relaxed);
         let newest = bottom.wrapping_sub(1);
         // Ordering[queue.pop.bottom]: Release, with `queue.steal.bottom`: a thief that reads this
         // bottom must see the slots that earlier pushes filled; a Relaxed store would end their release
@@ -342,7 +371,7 @@ impl<P: Platform> Owner<'_, P> {
         queue
             .bottom
             .store(bottom, order("queue.pop.restore", Ordering::Release));
-        self.take_oldest()
+        None
     }
 
     /// Takes the oldest task by compare-and-swap, as a thief would; no fence, because the owner knows

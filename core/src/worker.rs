@@ -205,6 +205,37 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
     }
 
+    /// Takes the newest task of the own run queue back, if `wanted` says so of its word: for a task that has
+    /// become needless, such as one that its waiter has run in place.
+    ///
+    /// `None` if there is none, if it is not wanted, if a thief was faster, or if it is one of the oldest
+    /// few that only thieves and [`next`](Worker::next) may divide between them (as many as a thief takes at
+    /// once; none with the usual one). The word is all that `wanted` may trust: the task may be a thief's
+    /// already. Costs a load when it is not wanted, else what a pop costs. Wakes nobody.
+    pub fn take_back(&self, wanted: impl FnOnce(*mut ()) -> bool) -> Option<Task> {
+        if !self.queue.newest_word().is_some_and(wanted) {
+            return None;
+        }
+        self.queue.pop_newest()
+    }
+
+    /// Returns a task that [`take_back`](Worker::take_back) has just taken, as the newest; no push may come
+    /// between. Other workers are asked as for a push, because one of them may have looked meanwhile and
+    /// gone to sleep.
+    ///
+    /// It is not a submit: a tag that was closed meanwhile takes it too, for it was accepted before.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room, because there was a push between.
+    pub fn put_back(&self, task: Task) -> Wake {
+        self.queue
+            .push(task)
+            .expect("there is room where the task was");
+        bump(&self.group.counters.moves, 1);
+        self.after_publishing(self.queue.queue().len())
+    }
+
     /// Transition 1 of the idle protocol from F1 on, for tasks that this worker made visible.
     #[inline]
     fn after_publishing(&self, queued: usize) -> Wake {

@@ -3,7 +3,9 @@
 //! The core moves words and asks no questions; that each word is an [`Entry`] is this file's promise. The
 //! control is private to it, every way in takes an entry, and so every task that comes out is one.
 
+use std::cell::Cell;
 use std::fmt;
+use std::ptr::{self, NonNull};
 
 use parkade_core::stop::{AlreadyStopping, Drivers, Join};
 use parkade_core::{
@@ -11,13 +13,17 @@ use parkade_core::{
     TagConfig, TagIndex, Task, TaskControl,
 };
 
-use crate::job::{Entry, RefusedEntry};
+use crate::job::{Entry, Header, RefusedEntry};
 
 /// A [`TaskControl`] whose tasks are jobs.
 pub(crate) struct Control<P: Platform>(TaskControl<P>);
 
 /// A registered worker whose tasks are jobs.
-pub(crate) struct Worker<'c, P: Platform>(parkade_core::Worker<'c, P>);
+pub(crate) struct Worker<'c, P: Platform> {
+    core: parkade_core::Worker<'c, P>,
+    /// How many husks may lie in the own run queue: a guess, because thieves take them too.
+    husks: Cell<usize>,
+}
 
 /// What a worker's thread must do next.
 #[derive(Debug)]
@@ -34,7 +40,9 @@ impl<P: Platform> Control<P> {
     }
 
     pub(crate) fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
-        self.0.register(slot).map(Worker)
+        let core = self.0.register(slot)?;
+        let husks = Cell::new(0);
+        Ok(Worker { core, husks })
     }
 
     pub(crate) fn submit(
@@ -96,7 +104,7 @@ impl<P: Platform> Drop for Control<P> {
 impl<P: Platform> Worker<'_, P> {
     #[inline]
     pub(crate) fn next(&self) -> Next {
-        match self.0.next() {
+        match self.core.next() {
             parkade_core::Next::Run(task) => Next::Run(entry(task)),
             parkade_core::Next::Park(state) => Next::Park(state),
             // The runtime asks nobody to retire, so either means to leave.
@@ -105,14 +113,41 @@ impl<P: Platform> Worker<'_, P> {
     }
 
     pub(crate) fn park(&self, state: State) {
-        self.0.park(state);
+        self.core.park(state);
     }
 
     #[inline]
     pub(crate) fn push(&self, entry: Entry) -> Result<(), RefusedEntry> {
-        match self.0.push(entry.into_task()) {
+        match self.core.push(entry.into_task()) {
             Ok(_wake) => Ok(()),
             Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
+    /// Takes the husk of a job whose handle has just claimed it out of the own run queue, if it is the newest
+    /// there, and with it those beneath it that could not be taken at their time.
+    ///
+    /// Otherwise a task that spawns and joins in a loop would fill the queue with husks, which nobody takes
+    /// until it ends. What is found beneath is put back if it is none; that costs as much as a push, so it
+    /// is done once per husk that was left behind at most.
+    pub(crate) fn clear_husk(&self, husk: NonNull<Header>) {
+        let husk = husk.as_ptr().cast::<()>();
+        let mut found = self.core.take_back(|word| ptr::eq(word, husk));
+        if found.is_none() {
+            self.husks.set(self.husks.get() + 1);
+            return;
+        }
+        while let Some(task) = found {
+            if let Some(waiting) = entry(task).clear() {
+                let _wake = self.core.put_back(waiting.into_task());
+                return;
+            }
+            let left = self.husks.get();
+            if left == 0 {
+                return;
+            }
+            self.husks.set(left - 1);
+            found = self.core.take_back(|_| true);
         }
     }
 }
@@ -141,7 +176,7 @@ impl<P: Platform> fmt::Debug for Control<P> {
 
 impl<P: Platform> fmt::Debug for Worker<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.core.fmt(f)
     }
 }
 

@@ -16,6 +16,7 @@ use parkade_core::{Origin, TagIndex};
 use crate::backend::Backend;
 use crate::control::Worker;
 use crate::counts::WorkerCounts;
+use crate::job::Header;
 use crate::shared::Shared;
 
 /// A tag of one particular runtime. Only to be compared.
@@ -49,6 +50,39 @@ struct Work {
     counts: NonNull<WorkerCounts>,
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
+    /// [`Worker::clear_husk`] of that type.
+    clear_husk: unsafe fn(NonNull<()>, NonNull<Header>),
+}
+
+/// The work of the worker on this thread, while it is sure to be noted.
+pub(crate) struct Noted(Work);
+
+impl Noted {
+    /// This worker's counts.
+    pub(crate) fn counts(&self) -> &WorkerCounts {
+        // SAFETY: the work is noted as long as `self` can be had (`with_work`), so `as_worker` is running on
+        // this thread, below us on the stack, and the counts that it borrows are alive.
+        unsafe { self.0.counts.as_ref() }
+    }
+
+    /// See [`Worker::clear_husk`].
+    pub(crate) fn clear_husk(&self, husk: NonNull<Header>) {
+        let Work {
+            worker, clear_husk, ..
+        } = self.0;
+        // SAFETY: noted, as above, so the worker that it borrows is alive too, and the function was noted
+        // with it, for its type.
+        unsafe { clear_husk(worker, husk) };
+    }
+}
+
+/// # Safety
+///
+/// `worker` is a live `Worker<'_, B>` of this thread.
+unsafe fn clear_husk<B: Backend>(worker: NonNull<()>, husk: NonNull<Header>) {
+    // SAFETY: the caller says so.
+    let worker = unsafe { worker.cast::<Worker<'_, B>>().as_ref() };
+    worker.clear_husk(husk);
 }
 
 thread_local! {
@@ -87,6 +121,7 @@ pub(crate) fn as_worker<B: Backend, R>(
         work: Some(Work {
             counts: NonNull::from(counts),
             worker: NonNull::from(worker).cast(),
+            clear_husk: clear_husk::<B>,
         }),
     }));
     body()
@@ -113,13 +148,10 @@ pub(crate) fn with_worker<B: Backend, R>(
     }))
 }
 
-/// Calls `act` with this worker's counts, if this thread is a worker there.
-pub(crate) fn with_counts<R>(home: Home, act: impl FnOnce(Option<&WorkerCounts>) -> R) -> R {
-    act(work_at(home).map(|work| {
-        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and
-        // the counts that it borrows are alive until after this call.
-        unsafe { work.counts.as_ref() }
-    }))
+/// Calls `act` with this worker's work, if this thread is a worker there.
+pub(crate) fn with_work<R>(home: Home, act: impl FnOnce(Option<&Noted>) -> R) -> R {
+    // Noted until `act` returns: `as_worker` is below us on the stack.
+    act(work_at(home).map(Noted).as_ref())
 }
 
 fn work_at(home: Home) -> Option<Work> {

@@ -46,8 +46,8 @@ impl<T: 'static> JoinHandle<T> {
     /// refused.
     pub fn join(self) -> Result<T, JoinError> {
         let Self { promised, home } = self;
-        let mut promised = match current::with_counts(home, |counts| match counts {
-            Some(counts) => promised.run_here(counts),
+        let mut promised = match current::with_work(home, |work| match work {
+            Some(work) => promised.run_here(work.counts(), |husk| work.clear_husk(husk)),
             None => Err(promised),
         }) {
             Ok(outcome) => return outcome,

@@ -8,7 +8,6 @@
 //! The handle knows the result's type but not the closure's; what depends on the latter goes through
 //! [`HandleOps`].
 
-use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
@@ -21,6 +20,7 @@ use crate::join_error::{JoinError, PanicPayload};
 use crate::latch::Latch;
 use crate::refused::Refused;
 use crate::state::Left;
+use crate::sync::UnsafeCell;
 
 /// What a task came to.
 pub(crate) type Outcome<T> = Result<T, JoinError>;
@@ -89,12 +89,19 @@ where
     /// # Safety
     ///
     /// `header` came from [`pair`](Handled::pair), and its entry has been consumed for this call.
-    unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
+    unsafe fn perform(header: NonNull<Header>, mut order: Order<'_>) {
         let job = header.cast::<Self>();
         // SAFETY: the entry's reference keeps the job alive.
         let latch = unsafe { &raw const (*job.as_ptr()).head.latch };
         // SAFETY: alive, as above, until one of the two calls below gives the reference up.
         let state = unsafe { &(*latch).state };
+        if let Order::Clear(back) = &mut order
+            && !state.is_claimed()
+        {
+            // SAFETY: the entry was consumed for this call, and nothing else has been done with it.
+            **back = Some(unsafe { Entry::new(header) });
+            return;
+        }
         let left = if state.claim() {
             // SAFETY: this thread has claimed the closure just now.
             let closure = unsafe { Self::take_closure(job) };
@@ -115,11 +122,11 @@ where
                     drop_quietly(closure);
                     Err(JoinError::Refused(reason))
                 }
+                Order::Clear(_) => unreachable!("only a husk is cleared away"),
             };
-            // SAFETY: the entry's reference keeps the job alive.
-            let stage = unsafe { Self::stage(job) };
-            // SAFETY: claimed and not done: the stage is this thread's, and it was left `Empty`.
-            unsafe { stage.write(Stage::Finished(outcome)) };
+            // SAFETY: the entry's reference keeps the job alive. Claimed and not done: the stage is this
+            // thread's.
+            let _empty = unsafe { Self::restage(job, Stage::Finished(outcome)) };
             // SAFETY: this call has the entry's reference and made the claim; of the job it uses nothing
             // after, unless it is the last.
             unsafe { Latch::set(latch) }
@@ -133,24 +140,27 @@ where
         }
     }
 
-    /// Where closure and outcome are.
+    /// Leaves the stage in another condition, and returns what it was.
     ///
     /// # Safety
     ///
-    /// The job is alive.
-    unsafe fn stage(job: NonNull<Self>) -> *mut Stage<F, T> {
+    /// The job is alive, and its stage belongs to the caller for now.
+    unsafe fn restage(job: NonNull<Self>, next: Stage<F, T>) -> Stage<F, T> {
         // SAFETY: the job is alive.
-        UnsafeCell::raw_get(unsafe { &raw const (*job.as_ptr()).stage })
+        let stage = unsafe { &(*job.as_ptr()).stage };
+        stage.with_mut(|stage| {
+            // SAFETY: the stage is the caller's.
+            unsafe { stage.replace(next) }
+        })
     }
 
     /// # Safety
     ///
     /// The caller has claimed the closure and has not taken it yet.
     unsafe fn take_closure(job: NonNull<Self>) -> F {
-        // SAFETY: the claimant has a reference to the job, so it is alive.
-        let stage = unsafe { Self::stage(job) };
-        // SAFETY: between claim and done the stage belongs to the claimant.
-        match unsafe { stage.replace(Stage::Empty) } {
+        // SAFETY: the claimant has a reference to the job, so it is alive, and between claim and done the
+        // stage belongs to the claimant.
+        match unsafe { Self::restage(job, Stage::Empty) } {
             Stage::Waiting(closure) => closure,
             Stage::Finished(_) | Stage::Empty => unreachable!("a claim is won once"),
         }
@@ -168,10 +178,8 @@ where
     ///
     /// The caller is the handle, and has read that the job is done.
     unsafe fn take_outcome(head: NonNull<Head<T>>) -> Option<Outcome<T>> {
-        // SAFETY: the handle has not left, so the job is alive.
-        let stage = unsafe { Self::stage(head.cast()) };
-        // SAFETY: once done, the stage belongs to the handle as long as that has not left.
-        match unsafe { stage.replace(Stage::Empty) } {
+        // SAFETY: the handle has not left, so the job is alive, and once done the stage belongs to the handle.
+        match unsafe { Self::restage(head.cast(), Stage::Empty) } {
             Stage::Finished(outcome) => Some(outcome),
             Stage::Waiting(_) | Stage::Empty => None,
         }
@@ -230,10 +238,18 @@ impl<T: 'static> Promised<T> {
     }
 
     /// Runs the task on this thread if nobody has begun with it; else comes back.
-    pub(crate) fn run_here(self, counts: &WorkerCounts) -> Result<Outcome<T>, Self> {
+    ///
+    /// Between claiming and running, `clear_husk` is told where the entry's job is, so that it may take the
+    /// entry out of the queues. The handle is not dropped before, so no other job is at that place.
+    pub(crate) fn run_here(
+        self,
+        counts: &WorkerCounts,
+        clear_husk: impl FnOnce(NonNull<Header>),
+    ) -> Result<Outcome<T>, Self> {
         if self.is_claimed() || !self.latch().state.claim() {
             return Err(self);
         }
+        clear_husk(self.0.cast());
         let run = self.ops().run;
         // SAFETY: this is the handle, and it has just claimed the closure.
         let outcome = unsafe { run(self.0) };

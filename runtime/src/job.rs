@@ -1,7 +1,7 @@
 //! A job: the one heap allocation behind a task word.
 //!
 //! The core moves words; here a word is a pointer to a [`Header`], which is one function pointer. That
-//! function knows the type behind it and carries out an [`Order`]: run, abandon or refuse. An [`Entry`]
+//! function knows the type behind it and carries out an [`Order`]: run, abandon, refuse, or clear a husk. An [`Entry`]
 //! is the owning form of such a word: it is used exactly once, and one that is lost resolves as dropped.
 //!
 //! This file also has the simplest job, a detached closure: header and closure, so that a closure with
@@ -33,7 +33,7 @@ pub(crate) struct Header {
 }
 
 /// What to do with a job that was taken out of the queues.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum Order<'a> {
     /// Run it on this thread and count that.
     Run(&'a WorkerCounts),
@@ -41,6 +41,8 @@ pub(crate) enum Order<'a> {
     Abandon(Option<&'a DropCount>),
     /// Drop it unrun, because it was not accepted.
     Refuse(RefusedReason),
+    /// Clear it away if it is a husk, whose task its handle has run; else give the entry back.
+    Clear(&'a mut Option<Entry>),
 }
 
 /// The queues' claim to a job: whoever holds it decides, once, what becomes of the job.
@@ -110,6 +112,13 @@ impl Entry {
         self.perform(Order::Refuse(reason));
     }
 
+    /// Clears a husk away; anything else comes back.
+    pub(crate) fn clear(self) -> Option<Self> {
+        let mut back = None;
+        self.perform(Order::Clear(&mut back));
+        back
+    }
+
     /// The pointer, the entry's claim with it.
     pub(crate) fn into_header(self) -> NonNull<Header> {
         ManuallyDrop::new(self).0
@@ -174,6 +183,11 @@ impl<F: FnOnce() + Send + 'static> Detached<F> {
     ///
     /// As for [`reclaim`](Detached::reclaim).
     unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
+        if let Order::Clear(back) = order {
+            // SAFETY: the entry was consumed for this call, and nothing else has been done with it.
+            *back = Some(unsafe { Entry::new(header) });
+            return;
+        }
         // SAFETY: the caller's obligation is the same. The box is freed before the closure runs, while
         // its memory is warm.
         let closure = unsafe { Self::reclaim(header) };
@@ -189,7 +203,7 @@ impl<F: FnOnce() + Send + 'static> Detached<F> {
                 }
                 drop_quietly(closure);
             }
-            Order::Refuse(_) => drop_quietly(closure),
+            Order::Refuse(_) | Order::Clear(_) => drop_quietly(closure),
         }
     }
 }

@@ -15,17 +15,16 @@
 //! believes the state alone. In turn, a waiter that saw `DONE` early may leave a token behind, which
 //! some later `park` of that thread returns on; std allows that to every caller of `park`.
 
-use std::cell::UnsafeCell;
-use std::thread::{self, Thread};
+use std::fmt;
 use std::time::Instant;
 
 use crate::state::{Finished, Left, State};
+use crate::sync::{self, Thread, UnsafeCell, left_out};
 
 /// The state of a job and the thread that waits for it.
 ///
 /// The functions take a pointer where the job may be freed by the other side before they return: no
 /// reference to the latch may live at that moment.
-#[derive(Debug)]
 pub(crate) struct Latch {
     pub(crate) state: State,
     waiter: UnsafeCell<Option<Thread>>,
@@ -44,7 +43,8 @@ impl Latch {
         }
     }
 
-    /// Sleeps until the outcome is stored, or the deadline has passed; true if it is stored.
+    /// Sleeps until the outcome is stored, or the deadline has passed; true if it is stored. Whoever takes it
+    /// asks [`State::is_done`] first.
     ///
     /// # Safety
     ///
@@ -53,20 +53,23 @@ impl Latch {
         if self.state.is_done() {
             return true;
         }
-        // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
-        unsafe { *self.waiter.get() = Some(thread::current()) };
+        let this_thread = sync::current();
+        self.waiter.with_mut(|slot| {
+            // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
+            unsafe { *slot = Some(this_thread) };
+        });
         if !self.state.register_waiter() {
             return true;
         }
         while !self.state.is_done() {
             match deadline {
-                None => thread::park(),
+                None => sync::park(),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         return !self.state.withdraw_waiter();
                     }
-                    thread::park_timeout(left);
+                    sync::park_timeout(left);
                 }
             }
         }
@@ -86,16 +89,25 @@ impl Latch {
         match state.finish() {
             Finished::Released(left) => left,
             Finished::WaiterRegistered => {
+                let early = left_out("latch.take.first").then(|| state.leave_entry());
                 // SAFETY: the entry's reference is still held, so the latch is alive.
-                let slot = UnsafeCell::raw_get(unsafe { &raw const (*this).waiter });
-                // SAFETY: `DONE` joined a set `WAITER`: the slot is the finisher's now.
-                let waiting = unsafe { (*slot).take() };
-                let left = state.leave_entry();
+                let slot = unsafe { &(*this).waiter };
+                let waiting = slot.with_mut(|slot| {
+                    // SAFETY: `DONE` joined a set `WAITER`: the slot is the finisher's now.
+                    unsafe { (*slot).take() }
+                });
+                let left = early.unwrap_or_else(|| state.leave_entry());
                 if let Some(thread) = waiting {
                     thread.unpark();
                 }
                 left
             }
         }
+    }
+}
+
+impl fmt::Debug for Latch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
     }
 }

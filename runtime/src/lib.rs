@@ -58,6 +58,8 @@ mod job;
 mod join_error;
 mod latch;
 mod metrics;
+#[cfg(all(test, parkade_loom))]
+mod models;
 mod names;
 mod plan;
 mod refused;
@@ -67,6 +69,7 @@ mod shared;
 mod start;
 mod state;
 mod stop;
+mod sync;
 mod tag;
 mod worker;
 

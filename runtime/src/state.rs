@@ -14,9 +14,12 @@
 //!
 //! The slot that holds the waiting thread belongs to the handle, except from the moment in which `DONE`
 //! joins a set `WAITER`: then the finisher takes the thread out.
+//!
+//! Each ordering has a name, by which `sync.rs` can weaken it for the models of `models.rs`.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sync::{AtomicU32, Ordering, order};
 
 const ENTRY: u32 = 1;
 const HANDLE: u32 = 1 << 1;
@@ -70,7 +73,7 @@ impl State {
     pub(crate) fn is_done(&self) -> bool {
         // Ordering[job.done.read]: Acquire, with the Release half of `job.finish` and `job.done`: the
         // outcome that was stored before them is complete. Without it the handle reads it torn.
-        self.0.load(Ordering::Acquire) & DONE != 0
+        self.0.load(order("job.done.read", Ordering::Acquire)) & DONE != 0
     }
 
     /// Declares the outcome stored, on behalf of the entry.
@@ -81,17 +84,19 @@ impl State {
             // Ordering[job.finish]: AcqRel. Release, with `job.done.read`, publishes the outcome, and with
             // `job.handle.leave` everything this side did, if the handle frees the job. Acquire, with
             // `job.handle.leave`: if this side frees it, the handle's accesses are over.
-            match self
-                .0
-                .compare_exchange_weak(seen, done, Ordering::AcqRel, Ordering::Relaxed)
-            {
+            match self.0.compare_exchange_weak(
+                seen,
+                done,
+                order("job.finish", Ordering::AcqRel),
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => return Finished::Released(Left::after(seen, HANDLE)),
                 Err(now) => seen = now,
             }
         }
         // Ordering[job.done]: AcqRel. Release, with `job.done.read`, publishes the outcome; Acquire, with
         // `job.waiter`, makes the stored thread readable.
-        if self.0.fetch_or(DONE, Ordering::AcqRel) & WAITER != 0 {
+        if self.0.fetch_or(DONE, order("job.done", Ordering::AcqRel)) & WAITER != 0 {
             Finished::WaiterRegistered
         } else {
             Finished::Released(self.leave_entry())
@@ -102,32 +107,41 @@ impl State {
     pub(crate) fn leave_entry(&self) -> Left {
         // Ordering[job.entry.leave]: AcqRel, with `job.handle.leave`: the last to leave frees the job, and
         // by then the other side's accesses have happened. Without it the memory goes under its feet.
-        Left::after(self.0.fetch_and(!ENTRY, Ordering::AcqRel), HANDLE)
+        Left::after(
+            self.0
+                .fetch_and(!ENTRY, order("job.entry.leave", Ordering::AcqRel)),
+            HANDLE,
+        )
     }
 
     /// Gives up the handle's reference. The caller touches the job no more, unless it is the last.
     pub(crate) fn leave_handle(&self) -> Left {
         // Ordering[job.handle.leave]: AcqRel, with `job.entry.leave` and `job.finish`; see there.
-        Left::after(self.0.fetch_and(!HANDLE, Ordering::AcqRel), ENTRY)
+        Left::after(
+            self.0
+                .fetch_and(!HANDLE, order("job.handle.leave", Ordering::AcqRel)),
+            ENTRY,
+        )
     }
 
     /// Declares the waiting thread stored; false if the outcome came first, and the slot stays the handle's.
+    /// Only [`is_done`](State::is_done) entitles to take the outcome.
     pub(crate) fn register_waiter(&self) -> bool {
-        // Ordering[job.waiter]: AcqRel. Release, with `job.done`: the finisher that sees the bit sees the
-        // thread. Acquire, like `job.done.read`, for the case in which the outcome came first.
-        let before = self.0.fetch_or(WAITER, Ordering::AcqRel);
-        if before & DONE == 0 {
-            return true;
-        }
-        // The finisher decided before the bit appeared and will not look at the slot.
-        false
+        // Ordering[job.waiter]: Release, with the Acquire half of `job.done`: the finisher that sees the bit
+        // sees the thread. If the outcome came first, the finisher will not look at the slot; whoever takes
+        // the outcome then reads `DONE` once more, by `job.done.read`.
+        self.0
+            .fetch_or(WAITER, order("job.waiter", Ordering::Release))
+            & DONE
+            == 0
     }
 
     /// Stops waiting; false if the outcome has come, and with it the finisher has the slot.
+    ///
+    /// Relaxed: if it has come, whoever takes it reads `DONE` once more, by `job.done.read`; if not, the slot
+    /// has been the handle's all the time.
     pub(crate) fn withdraw_waiter(&self) -> bool {
-        // Ordering[job.waiter.withdraw]: Acquire, like `job.done.read`, for the case in which the outcome
-        // has come.
-        self.0.fetch_and(!WAITER, Ordering::Acquire) & DONE == 0
+        self.0.fetch_and(!WAITER, Ordering::Relaxed) & DONE == 0
     }
 }
 

@@ -11,4 +11,5 @@ mod lost_steal;
 mod lot;
 mod retiring;
 mod stopping;
+mod taking_back;
 mod waking;

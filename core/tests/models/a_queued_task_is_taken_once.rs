@@ -107,6 +107,23 @@ fn when_the_indices_wrap() {
 }
 
 #[test]
+fn when_the_owner_takes_the_newest_back() {
+    explore(50, || {
+        let setting = Setting::new(2, 1, 0);
+        let thief = thief(&setting);
+        let owner = setting.queue.owner().unwrap();
+        setting.push(&owner, FIRST);
+        setting.push(&owner, FIRST + 1);
+        let newest = owner.pop_newest().map(|task| setting.open(task));
+        assert!(newest.is_none_or(|newest| newest == FIRST + 1));
+        let mut taken: Vec<_> = newest.into_iter().collect();
+        taken.extend(drain(&setting, &owner));
+        taken.extend(thief.join().unwrap());
+        assert_each_once(taken, 2);
+    });
+}
+
+#[test]
 fn with_two_thieves() {
     explore(500, || {
         let setting = Setting::new(2, 1, 0);

@@ -25,7 +25,7 @@ fn run_by_the_handle_leaves_a_husk() {
     let token = Arc::new(());
     let in_job = Arc::clone(&token);
     let (entry, promised) = promised(move || in_job);
-    assert!(promised.run_here(&counts).unwrap().is_ok());
+    assert!(promised.run_here(&counts, |_| ()).unwrap().is_ok());
     entry.abandon(&dropped);
     assert_eq!((counts.ran(), dropped.get()), (1, 0));
     assert_eq!(Arc::strong_count(&token), 1);

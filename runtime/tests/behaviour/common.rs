@@ -55,10 +55,12 @@ impl Drop for Held {
 
 /// The name of the module that `on_each_backend` makes for this backend.
 pub(crate) fn module_of<B: Backend>() -> &'static str {
-    if std::any::type_name::<B>().ends_with("Linux") {
-        "linux"
-    } else {
-        "portable"
+    let name = std::any::type_name::<B>();
+    match (name.contains("Faulty<"), name.contains("Linux")) {
+        (false, false) => "portable",
+        (false, true) => "linux",
+        (true, false) => "faulty",
+        (true, true) => "faulty_linux",
     }
 }
 

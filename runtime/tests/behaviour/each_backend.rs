@@ -1,4 +1,4 @@
-//! One test body, each backend, and a detector of hangs around it.
+//! One test body, each backend, well-behaved and faulty, and a detector of hangs around it.
 
 use std::env;
 use std::panic;
@@ -7,6 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use parkade::{Backend, RuntimeOn, Tag};
+
+// Beside this file, whichever test program includes it.
+#[path = "faulty.rs"]
+pub(crate) mod faulty;
 
 /// A hang detector for everything that should take seconds at most, on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -25,28 +29,44 @@ pub(crate) fn limit() -> Duration {
     LIMIT * multiplier()
 }
 
-/// Makes a test of each named function for each backend.
+/// Makes a test of each named function for each backend, and for each once more with a park that is as bad as
+/// its contract allows.
+///
+/// What comes after `no_spurious_return:` runs on the backends alone: a test that counts on a sleeper to stay
+/// asleep, with its reason beside it.
 macro_rules! on_each_backend {
-    ($($name:ident),+ $(,)?) => {
+    ($($name:ident),+ $(,)? $(; no_spurious_return: $($exact:ident),+ $(,)?)?) => {
         #[cfg(all(feature = "linux", target_os = "linux"))]
         mod linux {
-            $(
-                #[test]
-                fn $name() {
-                    crate::each_backend::within(crate::each_backend::limit(), super::$name::<parkade::backend::Linux>);
-                }
-            )+
+            tests_on!(parkade::backend::Linux: $($name,)+ $($($exact,)+)?);
         }
 
         #[cfg(feature = "std")]
         mod portable {
-            $(
-                #[test]
-                fn $name() {
-                    crate::each_backend::within(crate::each_backend::limit(), super::$name::<parkade::backend::Std>);
-                }
-            )+
+            tests_on!(parkade::backend::Std: $($name,)+ $($($exact,)+)?);
         }
+
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        mod faulty_linux {
+            tests_on!(crate::each_backend::faulty::Faulty<parkade::backend::Linux>: $($name,)+);
+        }
+
+        #[cfg(feature = "std")]
+        mod faulty {
+            tests_on!(crate::each_backend::faulty::Faulty<parkade::backend::Std>: $($name,)+);
+        }
+    };
+}
+
+/// A test of each function in the module around this one, on one backend.
+macro_rules! tests_on {
+    ($backend:ty: $($name:ident,)+) => {
+        $(
+            #[test]
+            fn $name() {
+                crate::each_backend::within(crate::each_backend::limit(), super::$name::<$backend>);
+            }
+        )+
     };
 }
 

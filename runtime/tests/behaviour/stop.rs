@@ -182,7 +182,9 @@ fn nothing_is_left_after_the_stop<B: Backend>() {
     }
     let events = Arc::new(Mutex::new(Vec::new()));
     let (at_start, at_stop) = (Arc::clone(&events), Arc::clone(&events));
-    let prefix = format!("s8{}-", &module_of::<B>()[..1]);
+    // Different for each backend, and short enough for a thread's name.
+    let module = module_of::<B>();
+    let prefix = format!("s8{}{}-", &module[..1], &module[module.len() - 1..]);
     let runtime: RuntimeOn<B> = RuntimeOn::builder()
         .tag(Tag::new("t").workers(3))
         .thread_name(&prefix)

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{expect_panics, runtime};
-use parkade::{Backend, RuntimeOn, Tag};
+use parkade::{Backend, Policy, RuntimeOn, Tag};
 
 on_each_backend!(
     parents_join_their_children,
@@ -15,6 +15,9 @@ on_each_backend!(
     a_task_waits_for_another_tag,
     a_task_waits_for_another_runtime,
     a_timed_wait_runs_nothing,
+    waiting_in_a_loop_leaves_nothing_queued,
+    waiting_for_siblings_in_order_leaves_nothing_queued,
+    a_task_beneath_is_put_back,
 );
 
 /// Q1.
@@ -142,4 +145,68 @@ fn a_timed_wait_runs_nothing<B: Backend>() {
     });
     parent.join().unwrap().join().unwrap();
     runs.recv().unwrap();
+}
+
+/// Room for 16 tasks in the run queue and 16 in the inbox: whoever leaves more behind is refused.
+fn narrow<B: Backend>(workers: usize) -> Arc<RuntimeOn<B>> {
+    let tag = Tag::new("only").workers(workers);
+    let tag = tag.run_queue(16).inbox_limit(16);
+    Arc::new(RuntimeOn::builder().tag(tag).build().unwrap())
+}
+
+/// A child that is run where it is awaited leaves no entry behind in the queues.
+fn waiting_in_a_loop_leaves_nothing_queued<B: Backend>() {
+    const CHILDREN: usize = 100_000;
+    let runtime = narrow::<B>(1);
+    let inside = Arc::clone(&runtime);
+    let parent = runtime.spawn(move || {
+        (0..CHILDREN)
+            .filter(|&child| inside.spawn(move || child).join().unwrap() == child)
+            .count()
+    });
+    assert_eq!(parent.join().unwrap(), CHILDREN);
+    assert_eq!(runtime.metrics().total.ran, CHILDREN + 1);
+}
+
+/// The same for several at a time, of which the oldest is awaited first and so lies beneath the others.
+fn waiting_for_siblings_in_order_leaves_nothing_queued<B: Backend>() {
+    const ROUNDS: usize = 1000;
+    for workers in [1, 3] {
+        let runtime = narrow::<B>(workers);
+        let inside = Arc::clone(&runtime);
+        let parent = runtime.spawn(move || {
+            let round = |_| {
+                let children: Vec<_> = (0..10).map(|child| inside.spawn(move || child)).collect();
+                let sum = |child: parkade::JoinHandle<usize>| child.join().unwrap();
+                children.into_iter().map(sum).sum::<usize>()
+            };
+            (0..ROUNDS).map(round).sum::<usize>()
+        });
+        assert_eq!(parent.join().unwrap(), ROUNDS * 45);
+        assert_eq!(runtime.metrics().total.ran, ROUNDS * 10 + 1);
+    }
+}
+
+/// What lies beneath a husk and is none stays queued, and runs once.
+fn a_task_beneath_is_put_back<B: Backend>() {
+    let runtime = narrow::<B>(1);
+    let inside = Arc::clone(&runtime);
+    let (ran, runs) = mpsc::channel();
+    let parent = runtime.spawn(move || {
+        let first = inside.spawn(|| 1);
+        inside
+            .spawn_detached(move || ran.send(()).unwrap())
+            .unwrap();
+        let last = inside.spawn(|| 2);
+        // The first one's husk is left behind; with the last one's, what lies between is taken up as well.
+        let sum = first.join().unwrap() + last.join().unwrap();
+        assert!(runs.try_recv().is_err(), "it waits for a worker");
+        (sum, runs)
+    });
+    let (sum, runs) = parent.join().unwrap();
+    assert_eq!(sum, 3);
+    runs.recv().unwrap();
+    assert!(runs.recv().is_err());
+    runtime.shutdown(Policy::Drain, None).unwrap();
+    assert_eq!(runtime.metrics().total.ran, 4);
 }

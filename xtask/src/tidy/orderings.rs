@@ -20,8 +20,8 @@ const ROOMS: [&str; 4] = [
     "runtime/src/",
 ];
 
-/// The file of core that is beneath the names: the door itself.
-const BENEATH: [&str; 1] = ["core/src/sync.rs"];
+/// The files that are beneath the names: the doors themselves.
+const BENEATH: [&str; 2] = ["core/src/sync.rs", "runtime/src/sync.rs"];
 
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 

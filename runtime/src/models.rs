@@ -1,0 +1,221 @@
+//! Models of a job and its handle under loom: state, latch and memory, as they are shipped.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg parkade_loom" CARGO_TARGET_DIR=target/loom \
+//!     cargo test -p parkade --no-default-features --release --lib models
+//! ```
+//!
+//! Only these tests run under that cfg, hence the filter. `PARKADE_MUTANT` weakens one ordering or leaves out
+//! one step (see `sync.rs`); the model beside it must then fail, in some cases by an abort, because loom panics
+//! once more in a destructor.
+//!
+//! | mutant | what becomes of it | model |
+//! |---|---|---|
+//! | `job.done.read` | Relaxed | `an_outcome_that_is_seen_is_complete` |
+//! | `job.finish` | Relaxed | `a_job_is_freed_once_by_whoever_leaves_last` |
+//! | `job.finish-acquire` | Release alone | `a_job_is_freed_once_by_whoever_leaves_last` |
+//! | `job.finish-release` | Acquire alone | `an_outcome_that_is_seen_is_complete` |
+//! | `job.done` | Relaxed | `a_waiter_frees_its_job_under_the_finisher` |
+//! | `job.done-acquire` | Release alone | `a_waiter_frees_its_job_under_the_finisher` |
+//! | `job.done-release` | Acquire alone | `a_waiter_frees_its_job_under_the_finisher` |
+//! | `job.entry.leave` | Relaxed | `a_closure_is_claimed_once` |
+//! | `job.entry.leave-acquire` | Release alone | `a_closure_is_claimed_once` |
+//! | `job.entry.leave-release` | Acquire alone | `a_closure_is_claimed_once` |
+//! | `job.handle.leave` | Relaxed | `a_job_is_freed_once_by_whoever_leaves_last` |
+//! | `job.handle.leave-acquire` | Release alone | `a_closure_is_claimed_once` |
+//! | `job.handle.leave-release` | Acquire alone | `a_job_is_freed_once_by_whoever_leaves_last` |
+//! | `job.waiter` | Relaxed | `a_waiter_frees_its_job_under_the_finisher` |
+//! | `latch.take.first` | the finisher leaves before it takes the thread, not after | `a_waiter_frees_its_job_under_the_finisher` |
+//!
+//! Each job counts what it runs and drops, loom's `Track` in its atomic says whether its memory was freed, and
+//! a freed cell or atomic that is still in use is a race that loom reports.
+
+use std::cell::Cell;
+use std::panic;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Once};
+use std::time::Instant;
+
+use loom::thread;
+
+use crate::counts::{DropCount, WorkerCounts};
+use crate::handled::{Promised, promised};
+use crate::job::Entry;
+use crate::join_error::JoinError;
+
+/// What a closure captures and a task returns; its uses are counted.
+struct Token {
+    value: loom::cell::UnsafeCell<()>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Token {
+    /// An access that may not meet another one.
+    fn write(&self) {
+        self.value.with_mut(|_| ());
+    }
+
+    fn read(&self) {
+        self.value.with(|_| ());
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.value.with_mut(|_| ());
+        self.dropped.fetch_add(1, Relaxed);
+    }
+}
+
+type Job = (Entry, Promised<Token>);
+
+/// A job whose closure writes a token and returns it.
+fn job(dropped: &Arc<AtomicUsize>) -> Job {
+    let token = Token {
+        value: loom::cell::UnsafeCell::new(()),
+        dropped: Arc::clone(dropped),
+    };
+    promised(move || {
+        token.write();
+        token
+    })
+}
+
+/// Explores `body`, which gets a fresh job and where its token counts its drop; at its end, with all threads
+/// joined, the token has been dropped once.
+fn explore(at_least: usize, body: impl Fn(Entry, Promised<Token>) + Send + Sync + 'static) {
+    thread_local! {
+        static PANICKED: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    // What belongs to the user is dropped inside `catch_unwind`, so loom's word may go unheard otherwise.
+    HOOK.call_once(|| {
+        let default = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            PANICKED.set(true);
+            default(info);
+        }));
+    });
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    loom::model::Builder::new().check(move || {
+        counted.fetch_add(1, Relaxed);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let (entry, promised) = job(&dropped);
+        body(entry, promised);
+        assert_eq!(dropped.load(Relaxed), 1, "the token is dropped once");
+        assert!(!PANICKED.get(), "a panic was caught");
+    });
+    let runs = runs.load(Relaxed);
+    println!("{runs} interleavings");
+    assert!(
+        runs >= at_least,
+        "{runs} interleavings, expected at least {at_least}"
+    );
+}
+
+/// Runs the entry as a worker does, on a thread of its own.
+fn worker(entry: Entry) -> thread::JoinHandle<usize> {
+    thread::spawn(move || {
+        let counts = WorkerCounts::default();
+        entry.run(&counts);
+        counts.ran()
+    })
+}
+
+/// Waits for ever, and takes.
+fn join(mut promised: Promised<Token>) -> Result<Token, JoinError> {
+    assert!(promised.wait(None));
+    promised.take().unwrap_or_else(|_| panic!("done, but not"))
+}
+
+/// Waits with a deadline that has passed already: a register and a withdrawal, with nothing between.
+fn try_wait(promised: &mut Promised<Token>) -> bool {
+    promised.wait(Some(Instant::now()))
+}
+
+/// I6, S12. The waiter takes the outcome and frees its side while the finisher is anywhere between the end of
+/// the task and the unpark.
+#[test]
+fn a_waiter_frees_its_job_under_the_finisher() {
+    explore(400, |entry, promised| {
+        let worker = worker(entry);
+        join(promised).unwrap().read();
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// The same without a wait: the handle polls.
+#[test]
+fn an_outcome_that_is_seen_is_complete() {
+    explore(20, |entry, promised| {
+        let worker = worker(entry);
+        if let Ok(outcome) = promised.take() {
+            outcome.unwrap().read();
+        }
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// A handle that is dropped without a look, before, while or after the task ends.
+#[test]
+fn a_job_is_freed_once_by_whoever_leaves_last() {
+    explore(7, |entry, promised| {
+        let worker = worker(entry);
+        drop(promised);
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// A wait that gives up while the task ends: either it gets the outcome, or the next one does.
+#[test]
+fn a_wait_that_gives_up_may_be_repeated() {
+    explore(4000, |entry, mut promised| {
+        let worker = worker(entry);
+        if try_wait(&mut promised) {
+            promised.take().ok().unwrap().unwrap().read();
+        } else {
+            join(promised).unwrap().read();
+        }
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// A wait that gives up for good: the finisher may have the thread, and then leaves last.
+#[test]
+fn a_wait_that_gives_up_may_be_the_last() {
+    explore(400, |entry, mut promised| {
+        let worker = worker(entry);
+        let _done = try_wait(&mut promised);
+        drop(promised);
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// Waiter and worker both want the closure: it runs once, and a husk is freed like any job.
+#[test]
+fn a_closure_is_claimed_once() {
+    explore(400, |entry, promised| {
+        let worker = worker(entry);
+        let here = WorkerCounts::default();
+        match promised.run_here(&here, |_| ()) {
+            Ok(outcome) => outcome.unwrap().read(),
+            Err(promised) => join(promised).unwrap().read(),
+        }
+        assert_eq!(worker.join().unwrap() + here.ran(), 1);
+    });
+}
+
+/// An entry that is abandoned while its handle waits.
+#[test]
+fn a_waiter_learns_that_its_task_was_dropped() {
+    explore(400, |entry, promised| {
+        let stopper = thread::spawn(move || {
+            let dropped = DropCount::default();
+            entry.abandon(&dropped);
+            dropped.get()
+        });
+        assert!(matches!(join(promised), Err(JoinError::Dropped)));
+        assert_eq!(stopper.join().unwrap(), 1);
+    });
+}
