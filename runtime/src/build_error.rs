@@ -62,7 +62,7 @@ pub enum BuildError {
         limit: usize,
     },
     /// Another number that the tag's queues cannot be built with.
-    #[error("tag {tag:?} cannot be built")]
+    #[error("tag {tag:?} cannot be built: {source}")]
     Queues {
         /// The tag.
         tag: String,
@@ -70,7 +70,7 @@ pub enum BuildError {
         source: ConfigError,
     },
     /// A CPU list that cannot be read.
-    #[error("the CPUs of tag {tag:?} cannot be read")]
+    #[error("the CPUs of tag {tag:?} cannot be read: {source}")]
     CpuList {
         /// The tag.
         tag: String,

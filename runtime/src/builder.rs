@@ -177,11 +177,11 @@ impl<B: Backend> RuntimeBuilder<B> {
 
 /// Puts the name of the tag to the core's complaint.
 fn queues_error(source: ConfigError, plan: &Plan) -> BuildError {
-    let index = match source {
-        ConfigError::InboxLimit { tag }
-        | ConfigError::Ageing { tag, .. }
-        | ConfigError::StealBatch { tag, .. } => tag.0,
-        _ => 0,
+    let index = match (source, source.tag()) {
+        (_, Some(tag)) => tag.0,
+        // The first tag that does not fit.
+        (ConfigError::Tags(error), None) => error.capacity,
+        (_, None) => 0,
     };
     BuildError::Queues {
         tag: plan.tags[index].name.clone(),

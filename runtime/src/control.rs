@@ -112,6 +112,11 @@ impl<P: Platform> Worker<'_, P> {
         }
     }
 
+    /// Takes what is left in this worker's own queues once it is told to leave: nothing after a drain.
+    pub(crate) fn take_left(&self) -> Option<Entry> {
+        self.core.take_left().map(entry)
+    }
+
     pub(crate) fn park(&self, state: State) {
         self.core.park(state);
     }

@@ -11,7 +11,8 @@ use crate::shared::Shared;
 /// A snapshot of a runtime's counters. Prints as a table with a row per tag and one for their sum.
 ///
 /// Each number is exact at some moment of the recent past; a snapshot of a runtime that rests is exact as
-/// a whole, and then `spawned = ran + dropped`.
+/// a whole, and then `spawned = ran + dropped`, but for tasks of a batch that a worker joined before the
+/// batch was refused: they ran and were never spawned.
 ///
 /// ```
 /// use parkade::Runtime;
@@ -50,7 +51,7 @@ pub struct TagMetrics {
     pub wakes_asked: usize,
     /// Calls to the backend to wake a worker: one per claim, and one per worker at the stop.
     pub wake_calls: usize,
-    /// Spawns that woke nobody, because nobody was idle or enough workers were searching.
+    /// Spawns, batches and moves between queues that woke nobody: nobody was idle, or enough were searching.
     pub skipped_wakes: usize,
     /// Panics of tasks and hooks.
     pub panicked: usize,

@@ -45,10 +45,6 @@ pub enum ShutdownError {
     InsideShutdown,
 }
 
-/// How long an abandoning stop waits before it looks at the queues once more, if no worker leaves: a
-/// worker may have been moving tasks between two queues during the look before.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-
 /// How far a runtime's end has come.
 #[derive(Debug, Default)]
 pub(crate) struct Stopping {
@@ -246,9 +242,8 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
             break;
         }
         if progress.events == events {
-            let look_again = abandoned.then(|| Instant::now() + LOOK_AGAIN);
-            let until = [progress.deadline, look_again].into_iter().flatten().min();
-            progress = stopping.wait_for_event(progress, until);
+            let deadline = progress.deadline;
+            progress = stopping.wait_for_event(progress, deadline);
         }
     }
     let threads = mem::take(&mut progress.threads);

@@ -35,14 +35,14 @@ pub(crate) fn live<B: Backend>(shared: &Shared<B>, slot: Slot, placement: &Place
     };
     match gate.ready() {
         Begin::Work => current::as_worker(shared, slot.tag, &seat.counts, &worker, || {
-            work(shared, seat, &worker);
+            work(shared, tag, seat, &worker);
         }),
         Begin::Leave => {}
     }
 }
 
 /// The main loop, with hooks around it.
-fn work<B: Backend>(shared: &Shared<B>, seat: &Seat, worker: &Worker<'_, B>) {
+fn work<B: Backend>(shared: &Shared<B>, tag: &TagSeats, seat: &Seat, worker: &Worker<'_, B>) {
     let Seat { info, counts } = seat;
     let hooks = &shared.hooks;
     hooks::call(hooks.start.as_ref(), info, counts);
@@ -58,6 +58,10 @@ fn work<B: Backend>(shared: &Shared<B>, seat: &Seat, worker: &Worker<'_, B>) {
             }
             Next::Stop => break,
         }
+    }
+    // What this worker queued or moved after whoever stops the runtime had looked.
+    while let Some(entry) = worker.take_left() {
+        entry.abandon(&tag.dropped);
     }
     hooks::call(hooks.stop.as_ref(), info, counts);
 }
