@@ -141,3 +141,19 @@ fn whoever_frees_a_control_gets_what_is_left_in_it() {
     left.sort_unstable();
     assert_eq!(left, [1, 2]);
 }
+
+#[test]
+fn a_worker_that_leaves_takes_what_is_left_in_its_own_queues() {
+    let (control, _) = control(TagConfig::new(2));
+    let workers = workers(&control, 2);
+    let tag = &control.tags()[0];
+    push(&workers[0], 1);
+    submit(&control, 2); // an origin of seed 0 uses inbox 0
+    let _ = tag.submit_to(WorkerIndex(0), Task::from_word(3)).unwrap();
+    push(&workers[1], 4);
+    let stop = control.stop(StopPolicy::Abandon).unwrap();
+    let _join = stop.drivers_stopped().close().stop_lots().interrupted();
+    assert!(matches!(workers[0].next(), Next::Stop));
+    let left = std::iter::from_fn(|| workers[0].take_left()).map(Task::into_word);
+    assert_eq!(left.collect::<Vec<_>>(), [1, 3, 2]);
+}

@@ -16,7 +16,6 @@ on_each_backend!(
     a_stop_inside_a_task_is_an_error,
     every_caller_gets_the_same_report,
     tasks_that_need_each_other_meet_in_a_drain,
-    no_handle_is_left_waiting_by_a_deadline,
     a_stop_takes_as_long_as_its_work,
     nothing_is_left_after_the_stop,
     an_unused_runtime_stops_at_once,
@@ -155,9 +154,8 @@ fn every_caller_gets_the_same_report<B: Backend>() {
 /// Tasks that meet at a barrier are all accepted, so a drain waits until all of them run at once: no worker
 /// leaves while one is queued.
 fn tasks_that_need_each_other_meet_in_a_drain<B: Backend>() {
-    for _ in 0..50 {
+    for _ in 0..500 {
         let runtime = runtime::<B>(4);
-        eventually("everybody is idle", || runtime.metrics().total.idle == 4);
         let barrier = Arc::new(Barrier::new(4));
         let mut batch = runtime.batch();
         for _ in 0..4 {
@@ -168,30 +166,6 @@ fn tasks_that_need_each_other_meet_in_a_drain<B: Backend>() {
         }
         batch.submit().unwrap();
         assert_eq!(runtime.shutdown(Policy::Drain, None).unwrap().ran, 4);
-    }
-}
-
-/// Whatever a stop that does not wait meets on its way, each handle tells in the end.
-fn no_handle_is_left_waiting_by_a_deadline<B: Backend>() {
-    for round in 0..50 {
-        let runtime: Arc<RuntimeOn<B>> = Arc::new(runtime(2));
-        let (send, handles) = mpsc::channel();
-        for _ in 0..4 {
-            let (inside, send) = (Arc::clone(&runtime), send.clone());
-            let spawner = runtime.spawn(move || {
-                while let Ok(handle) = inside.try_spawn(|| ()) {
-                    send.send(handle).unwrap();
-                }
-            });
-            drop(spawner);
-        }
-        drop(send);
-        let policy = [Policy::Abandon, Policy::Drain][round % 2];
-        runtime.shutdown(policy, Some(Duration::ZERO)).unwrap();
-        for handle in handles {
-            let outcome = handle.join_timeout(crate::common::LIMIT);
-            assert!(matches!(outcome, Ok(Ok(()) | Err(JoinError::Dropped))));
-        }
     }
 }
 
