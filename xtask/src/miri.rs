@@ -39,7 +39,10 @@ const PARTS: [(&str, u32); 5] = [
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if !options.missing.are_there("Miri", &[Component::Miri])? {
+    if !options
+        .missing
+        .are_there("Miri", &[Component::Miri, Component::RustSrc])?
+    {
         return Ok(());
     }
     for step in steps(options) {
