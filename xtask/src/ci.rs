@@ -1,14 +1,13 @@
 //! `cargo xtask ci`: everything that must pass before a change lands, as a list of commands.
 //!
+//! The checkers come in through [`proof`], as far as half an hour allows; a nightly runs more of each.
 //! Each step is a command that a person can type, so a failure is reproduced by copying one line.
-
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
 
 use crate::run::{Step, root};
+use crate::{proof, table};
 
 /// Targets without an operating system: core must build for each.
 pub(crate) const BARE_METAL: [&str; 4] = [
@@ -52,35 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
         return Ok(());
     }
-    let mut summary = Table::new();
-    summary
-        .load_style(presets::NOTHING)
-        .set_header(["step", "result", "seconds"]);
-    if let Some(seconds) = summary.column_mut(2) {
-        seconds.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut failed = Vec::new();
-    for (name, step) in chosen {
-        println!("\n=== {name}");
-        match step.run() {
-            Ok(took) => {
-                summary.add_row([name, "ok", &format!("{:.1}", took.as_secs_f64())]);
-            }
-            Err(error) => {
-                println!("{error}");
-                summary.add_row([name, "FAILED", ""]);
-                failed.push(name);
-                if !options.keep_going {
-                    break;
-                }
-            }
-        }
-    }
-    println!("\n{summary}");
-    if !failed.is_empty() {
-        bail!("failed: {}", failed.join(", "));
-    }
-    Ok(())
+    table::run(chosen, options.keep_going)
 }
 
 fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
@@ -128,11 +99,8 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
                 .env("RUSTDOCFLAGS", "-D warnings"),
         ),
         ("tests", Step::cargo("xtask test")),
-        (
-            "models",
-            Step::cargo("xtask loom").limit(Duration::from_secs(16 * 60)),
-        ),
     ];
+    steps.extend(proof::steps());
     if with_bench {
         steps.extend([
             (

@@ -18,6 +18,9 @@ pub(crate) struct Options {
     /// How many times loom may preempt a thread in one execution, instead of each model's own bound.
     #[arg(long)]
     preemptions: Option<u32>,
+    /// End each model after so many seconds, however much of it is left.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -41,10 +44,18 @@ fn step(runner: Runner, options: &Options) -> Step {
         .env("RUSTFLAGS", "--cfg parkade_loom")
         .env("CARGO_TARGET_DIR", "target/loom")
         .limit(Duration::from_secs(15 * 60));
-    match options.preemptions {
-        Some(bound) => step.env("LOOM_MAX_PREEMPTIONS", bound.to_string()),
-        None => step,
-    }
+    let bounds = [
+        ("LOOM_MAX_PREEMPTIONS", options.preemptions),
+        ("LOOM_MAX_DURATION", options.seconds),
+        // After so many interleavings loom looks at the clock; by default after 20 000.
+        ("LOOM_CHECKPOINT_INTERVAL", options.seconds.map(|_| 500)),
+    ];
+    bounds
+        .into_iter()
+        .fold(step, |step, (name, bound)| match bound {
+            Some(bound) => step.env(name, bound.to_string()),
+            None => step,
+        })
 }
 
 #[cfg(test)]
@@ -56,11 +67,13 @@ mod tests {
         let options = Options {
             filter: Some("lot".to_owned()),
             preemptions: Some(3),
+            seconds: Some(5),
         };
         assert_eq!(
             step(Runner::Nextest, &options).to_string(),
             "RUSTFLAGS='--cfg parkade_loom' CARGO_TARGET_DIR=target/loom LOOM_MAX_PREEMPTIONS=3 \
-             cargo nextest run -p parkade-core --all-features --release --test models --profile loom lot"
+             LOOM_MAX_DURATION=5 \
+             LOOM_CHECKPOINT_INTERVAL=500 cargo nextest run -p parkade-core --all-features --release --test models --profile loom lot"
         );
     }
 }

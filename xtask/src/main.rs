@@ -1,17 +1,23 @@
 //! The repository's own commands, run as `cargo xtask COMMAND`.
 //!
 //! One file a command; [`run`] starts every process. A command that consists of other commands
-//! (`ci`) calls them as a person would type them, so that a failing step can be rerun alone.
+//! (`ci`, `proof`) calls them as a person would type them, so that a failing step can be rerun alone.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod ci;
 mod deps;
 mod loom;
+mod miri;
 mod mutants;
+mod nightly;
+mod proof;
 mod run;
+mod stress;
+mod table;
 mod test;
 mod tidy;
+mod tsan;
 
 use std::process::ExitCode;
 
@@ -31,6 +37,14 @@ enum Xtask {
     Loom(loom::Options),
     /// Weaken the core one step at a time and see the named check fail.
     Mutants(mutants::Options),
+    /// Run the plain tests under Miri, over many seeds.
+    Miri(miri::Options),
+    /// Run the runtime's stress under ThreadSanitizer.
+    Tsan(tsan::Options),
+    /// Run the stress tests until the time is over.
+    Stress(stress::Options),
+    /// Every checker of this repository, each within its share of CI's time.
+    Proof(proof::Options),
     /// Measure the backends side by side.
     Bench(bench::Options),
     /// Everything that must pass before a change lands.
@@ -44,6 +58,10 @@ fn main() -> ExitCode {
         Xtask::Deps => deps::run(),
         Xtask::Loom(options) => loom::run(&options),
         Xtask::Mutants(options) => mutants::run(&options),
+        Xtask::Miri(options) => miri::run(&options),
+        Xtask::Tsan(options) => tsan::run(&options),
+        Xtask::Stress(options) => stress::run(&options),
+        Xtask::Proof(options) => proof::run(&options),
         Xtask::Bench(options) => bench::run(&options),
         Xtask::Ci(options) => ci::run(&options),
     };

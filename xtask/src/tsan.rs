@@ -1,0 +1,63 @@
+//! `cargo xtask tsan`: the runtime's stress under ThreadSanitizer, on each backend.
+//!
+//! The sanitizer has to see the standard library too, so that is built from its source. It does not
+//! understand fences; the runtime publishes data by Release and Acquire alone, so nothing is suppressed.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::nightly::{Component, Missing};
+use crate::run::Step;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    missing: Missing,
+}
+
+/// The files of the behaviour tests in which threads meet most.
+const STRESSED: &str = "batch:: handles:: lone:: run_queue:: stop_race::";
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if !options
+        .missing
+        .are_there("ThreadSanitizer", &[Component::RustSrc])?
+    {
+        return Ok(());
+    }
+    let about = Step::new("rustc", ["+nightly", "-vV"]).capture()?;
+    let host = about
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .context("rustc names no host")?;
+    step(host).run()?;
+    Ok(())
+}
+
+fn step(host: &str) -> Step {
+    Step::cargo(&format!(
+        "+nightly test -Zbuild-std --target {host} -p parkade --test behaviour -- {STRESSED}"
+    ))
+    .env("RUSTFLAGS", "-Zsanitizer=thread")
+    .env("CARGO_TARGET_DIR", "target/tsan")
+    .env("TSAN_OPTIONS", "halt_on_error=1")
+    .limit(Duration::from_secs(10 * 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn std_is_built_with_the_sanitizer_and_nothing_is_suppressed() {
+        let command = step("x86_64-unknown-linux-gnu").to_string();
+        assert!(
+            command.contains("RUSTFLAGS=-Zsanitizer=thread"),
+            "{command}"
+        );
+        assert!(command.contains("-Zbuild-std --target x86_64-unknown-linux-gnu"));
+        assert!(!command.contains("suppressions"), "{command}");
+    }
+}
