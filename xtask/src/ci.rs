@@ -1,13 +1,13 @@
 //! `cargo xtask ci`: everything that must pass before a change lands, as a list of commands.
 //!
-//! The checkers come in through [`proof`], as far as half an hour allows; a nightly runs more of each.
+//! Of the checkers it runs those that need no nightly toolchain; `cargo xtask proof` has all of them.
 //! Each step is a command that a person can type, so a failure is reproduced by copying one line.
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::run::{Step, root};
-use crate::{proof, table};
+use crate::table;
 
 /// Targets without an operating system: core must build for each.
 pub(crate) const BARE_METAL: [&str; 4] = [
@@ -100,7 +100,11 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
         ),
         ("tests", Step::cargo("xtask test")),
     ];
-    steps.extend(proof::steps());
+    steps.extend([
+        ("models", Step::cargo("xtask loom")),
+        ("mutants", Step::cargo("xtask mutants --no-miri")),
+        ("stress", Step::cargo("xtask stress --seconds 20")),
+    ]);
     if with_bench {
         steps.extend([
             (
@@ -117,8 +121,11 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
                 "bench: tests",
                 Step::cargo("test --locked --manifest-path bench/Cargo.toml"),
             ),
-            // Not for its figures: so that the command works on the day when it is needed.
-            ("bench: one round", Step::cargo("xtask bench --rounds 1")),
+            // For its counts, which hold on a busy machine too, not for its times.
+            (
+                "bench: counts",
+                Step::cargo("xtask bench --rounds 1 --check"),
+            ),
         ]);
     }
     steps

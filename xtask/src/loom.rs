@@ -1,4 +1,5 @@
-//! `cargo xtask loom`: core's models, each explored by loom to a bounded number of preemptions.
+//! `cargo xtask loom`: core's models and those of the runtime's jobs, explored by loom to a bounded number
+//! of preemptions.
 //!
 //! The cfg `parkade_loom` changes every atomic of core, so the build has a target directory of its own
 //! and does not evict the normal one.
@@ -27,7 +28,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let runner = Runner::find();
     println!("model runner: {}", runner.describe());
     step(runner, options).run()?;
+    if options.filter.is_none() {
+        jobs().run()?;
+    }
     Ok(())
+}
+
+/// The runtime's models: of a job, its latch and its handle. They take a second.
+fn jobs() -> Step {
+    Step::cargo("test -p parkade --no-default-features --release --lib models")
+        .env("RUSTFLAGS", "--cfg parkade_loom")
+        .env("CARGO_TARGET_DIR", "target/loom")
 }
 
 fn step(runner: Runner, options: &Options) -> Step {

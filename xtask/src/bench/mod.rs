@@ -7,6 +7,7 @@
 
 mod cell;
 mod facts;
+mod limits;
 mod strace;
 mod summary;
 
@@ -82,6 +83,9 @@ pub(crate) struct Options {
     /// Where the JSON goes; a file in target/bench when it is not given.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
+    /// Fail where a count breaks its limit: futex calls and yields of `lone`, switches of `idle`.
+    #[arg(long)]
+    check: bool,
 }
 
 /// What is written as JSON.
@@ -136,6 +140,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     write(&path, &report)?;
     println!("JSON: {}", path.display());
+    let broken = limits::broken(&summary);
+    if options.check && !broken.is_empty() {
+        bail!("{}", broken.join("; "));
+    }
     Ok(())
 }
 

@@ -38,6 +38,22 @@ struct Spread {
 }
 
 impl Summary {
+    /// The medians of one contender's figure in one row, by number of workers.
+    pub(super) fn medians(
+        &self,
+        row: &str,
+        contender: &str,
+        figure: &str,
+    ) -> impl Iterator<Item = (u16, f64)> {
+        let lines = self.lines.iter();
+        let lines = lines.filter(move |line| line.row == row && line.metric == figure);
+        lines.filter_map(move |line| {
+            let mut all = line.by_contender.iter();
+            let spread = all.find(|spread| spread.contender == contender)?;
+            Some((line.workers, spread.median))
+        })
+    }
+
     pub(super) fn new(cells: &[Cell], contenders: &[String]) -> Self {
         let mut lines: Vec<Line> = Vec::new();
         let mut commands: Vec<String> = Vec::new();
