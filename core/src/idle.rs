@@ -91,9 +91,9 @@ pub enum Wake {
     },
 }
 
-/// How a withdrawal found the own bit. The worker is counted as a searcher after either.
+/// How a cancelled announcement found the own bit; whoever claimed it has counted the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Withdrawal {
+pub(crate) enum Cancelled {
     TookBack,
     WasClaimed,
 }
@@ -147,7 +147,7 @@ impl<P: Platform> IdleWords<P> {
     }
 
     /// Transition 3.
-    pub(crate) fn withdraw(&self, worker: WorkerIndex) -> Withdrawal {
+    pub(crate) fn withdraw(&self, worker: WorkerIndex) {
         let (word, bit) = self.place(worker);
         let mut value = word.load(Ordering::Relaxed);
         while value & bit != 0 {
@@ -157,20 +157,19 @@ impl<P: Platform> IdleWords<P> {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Withdrawal::TookBack,
+                Ok(_) => return,
                 Err(now) => value = now,
             }
         }
-        Withdrawal::WasClaimed
     }
 
     /// Transition 6: takes the own bit back without being counted.
-    pub(crate) fn cancel(&self, worker: WorkerIndex) -> Withdrawal {
+    pub(crate) fn cancel(&self, worker: WorkerIndex) -> Cancelled {
         let (word, bit) = self.place(worker);
         if word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
-            Withdrawal::TookBack
+            Cancelled::TookBack
         } else {
-            Withdrawal::WasClaimed
+            Cancelled::WasClaimed
         }
     }
 

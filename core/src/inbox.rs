@@ -153,7 +153,11 @@ impl<P: Platform> Inbox<P> {
         if self.is_empty() {
             return None;
         }
-        self.queue.with(|queue| self.pop_locked(queue))
+        self.queue.with(|queue| {
+            let task = queue.pop()?;
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
+            Some(task)
+        })
     }
 
     /// Takes the oldest task and moves at most `limit` more to `owner`'s ring, where they keep their
@@ -170,12 +174,6 @@ impl<P: Platform> Inbox<P> {
             self.hints.len.store(queue.len(), Ordering::Relaxed);
             Some((first, moved))
         })
-    }
-
-    fn pop_locked(&self, queue: &mut P::Queue) -> Option<Task> {
-        let task = queue.pop()?;
-        self.hints.len.store(queue.len(), Ordering::Relaxed);
-        Some(task)
     }
 
     /// Refuses every push from now on. What is queued stays until it is taken.

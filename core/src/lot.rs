@@ -191,11 +191,6 @@ impl<K: Park> ParkingLot<K> {
     pub fn is_stopped(&self) -> bool {
         self.state().is_stopped()
     }
-
-    /// The park of this lot.
-    pub fn park(&self) -> &K {
-        &self.park
-    }
 }
 
 impl<K> fmt::Debug for ParkingLot<K> {

@@ -9,7 +9,7 @@ use core::fmt;
 
 use crate::counters::bump;
 use crate::group::Group;
-use crate::idle::{Wake, Withdrawal};
+use crate::idle::{Cancelled, Wake};
 use crate::inbox::Refused;
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
@@ -143,8 +143,8 @@ impl<'c, P: Platform> Worker<'c, P> {
                             return self.leave(true);
                         }
                     } else if self.asked_to_retire() {
-                        let claimed = self.tag.idle.cancel(self.slot.worker);
-                        let counted = claimed == Withdrawal::WasClaimed;
+                        let cancelled = self.tag.idle.cancel(self.slot.worker);
+                        let counted = cancelled == Cancelled::WasClaimed;
                         self.phase.set(Phase::Awake { counted });
                     } else if early.unwrap_or_else(|| self.is_announced()) {
                         return Next::Park(state);
@@ -303,11 +303,8 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Transition 3: takes the own bit back, or accepts the claim that has cleared it.
     fn withdraw(&self) {
-        match self.tag.idle.withdraw(self.slot.worker) {
-            Withdrawal::TookBack | Withdrawal::WasClaimed => {
-                self.phase.set(Phase::Awake { counted: true });
-            }
-        }
+        self.tag.idle.withdraw(self.slot.worker);
+        self.phase.set(Phase::Awake { counted: true });
     }
 
     /// Leaves the searchers for good. Nobody else is woken: a stop wakes all.

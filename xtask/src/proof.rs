@@ -1,4 +1,4 @@
-//! `cargo xtask proof`: every checker of the core and the runtime, each as far as a quarter of an hour allows.
+//! `cargo xtask proof`: every checker of the core and the runtime, each bounded in time.
 //!
 //! The same commands without these bounds explore more: whole models, every mutant, more seeds, more time.
 //! A check whose toolchain is missing says so and is no failure here; called by itself it is one.

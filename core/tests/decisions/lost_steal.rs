@@ -11,7 +11,7 @@ use parkade_core::{
     Fences, Next, Origin, Platform, Priority, Slot, StopPolicy, TagConfig, Task, TaskControl,
 };
 
-use crate::script::{Script, ScriptedPark, StdLock, slot};
+use crate::script::{Script, ScriptedPark, StdLock, slot, stop};
 
 thread_local! {
     static HOOK: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
@@ -59,12 +59,7 @@ fn the_loser_takes_what_the_winner_left() {
     let _ = tag.submit_batch(&mut batch, Priority::Normal, &Origin::new(0));
     // The owner takes one and moves two to its run queue, while the tag is open.
     assert!(matches!(owner.next(), Next::Run(_)));
-    let lots = control
-        .stop(StopPolicy::Drain)
-        .unwrap()
-        .drivers_stopped()
-        .close();
-    let _join = lots.stop_lots().interrupted();
+    let _join = stop(control, StopPolicy::Drain);
     HOOK.set(Some(Box::new(move || {
         assert!(matches!(winner.next(), Next::Run(_)));
         std::mem::forget(winner);

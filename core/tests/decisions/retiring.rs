@@ -101,7 +101,7 @@ fn its_mailbox_is_run_then_closed_and_its_inbox_takes_no_more() {
 
 #[test]
 fn its_slot_is_used_again_unless_the_tag_is_closed() {
-    for stop in [false, true] {
+    for stops in [false, true] {
         let (control, _) = control(TagConfig::new(1));
         let tag = &control.tags()[0];
         tag.request_retire(FIRST);
@@ -110,18 +110,13 @@ fn its_slot_is_used_again_unless_the_tag_is_closed() {
         retires(&worker);
         retires(&worker);
         drop(worker);
-        if stop {
-            let lots = control
-                .stop(StopPolicy::Drain)
-                .unwrap()
-                .drivers_stopped()
-                .close();
-            let _join = lots.stop_lots().interrupted();
+        if stops {
+            let _join = stop(&control, StopPolicy::Drain);
         }
         let worker = control.register(slot(0)).unwrap();
         let submitted = tag.submit_to(FIRST, Task::from_word(1));
-        assert_eq!(submitted.is_err(), stop);
-        if stop {
+        assert_eq!(submitted.is_err(), stops);
+        if stops {
             assert!(matches!(worker.next(), Next::Stop));
         } else {
             assert_eq!(runs(&worker), 1);
@@ -135,12 +130,7 @@ fn a_worker_of_a_closed_tag_drains_instead() {
     let worker = &workers(&control, 1)[0];
     push(worker, 1);
     control.tags()[0].request_retire(FIRST);
-    let lots = control
-        .stop(StopPolicy::Drain)
-        .unwrap()
-        .drivers_stopped()
-        .close();
-    let _join = lots.stop_lots().interrupted();
+    let _join = stop(&control, StopPolicy::Drain);
     assert_eq!(runs(worker), 1);
     assert!(matches!(worker.next(), Next::Stop));
 }

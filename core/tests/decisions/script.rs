@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use parkade_core::stop::Join;
 use parkade_core::sync::{AtomicPtr, AtomicU32};
 use parkade_core::{
-    Lock, Next, Origin, Park, Platform, Priority, SeqCstFences, Slot, TagConfig, TagIndex, Task,
-    TaskControl, Wake, Worker, WorkerIndex,
+    Lock, Next, Origin, Park, Platform, Priority, SeqCstFences, Slot, StopPolicy, TagConfig,
+    TagIndex, Task, TaskControl, Wake, Worker, WorkerIndex,
 };
 
 /// A call to a park: of which worker, with which number.
@@ -149,4 +150,10 @@ pub(crate) fn submit_as(control: &Control, word: usize, priority: Priority) -> W
 pub(crate) fn push(worker: &Worker<'_, Script>, word: usize) -> Wake {
     let pushed = worker.push(Task::from_word(word));
     pushed.expect("an open tag with room takes every task")
+}
+
+/// All steps of a stop but the last.
+pub(crate) fn stop<P: Platform>(control: &TaskControl<P>, policy: StopPolicy) -> Join<'_, P> {
+    let drivers = control.stop(policy).expect("nobody else stops it");
+    drivers.drivers_stopped().close().stop_lots().interrupted()
 }

@@ -63,13 +63,7 @@ fn an_abandoned_tag_gives_every_queued_task_back_once() {
     submit_as(&control, 4, Priority::High);
     let tag = &control.tags()[0];
     let _ = tag.submit_to(WorkerIndex(1), Task::from_word(5)).unwrap();
-    let join = control
-        .stop(StopPolicy::Abandon)
-        .unwrap()
-        .drivers_stopped()
-        .close()
-        .stop_lots()
-        .interrupted();
+    let join = stop(&control, StopPolicy::Abandon);
     for worker in &workers {
         assert!(matches!(worker.next(), Next::Stop));
     }
@@ -92,12 +86,7 @@ fn a_drain_may_turn_into_an_abandonment() {
     let worker = &workers(&control, 1)[0];
     push(worker, 1);
     push(worker, 2);
-    let lots = control
-        .stop(StopPolicy::Drain)
-        .unwrap()
-        .drivers_stopped()
-        .close();
-    let join = lots.stop_lots().interrupted();
+    let join = stop(&control, StopPolicy::Drain);
     assert_eq!(runs(worker), 2);
     join.abandon();
     assert!(matches!(worker.next(), Next::Stop));
@@ -119,12 +108,7 @@ fn only_one_caller_takes_the_steps() {
 fn a_worker_that_registers_late_is_let_in_and_told_to_leave() {
     let (control, _) = control(TagConfig::new(1));
     submit(&control, 1);
-    let lots = control
-        .stop(StopPolicy::Drain)
-        .unwrap()
-        .drivers_stopped()
-        .close();
-    let _join = lots.stop_lots().interrupted();
+    let _join = stop(&control, StopPolicy::Drain);
     let worker = control.register(slot(0)).unwrap();
     assert_eq!(runs(&worker), 1);
     assert!(matches!(worker.next(), Next::Stop));
@@ -151,8 +135,7 @@ fn a_worker_that_leaves_takes_what_is_left_in_its_own_queues() {
     submit(&control, 2); // an origin of seed 0 uses inbox 0
     let _ = tag.submit_to(WorkerIndex(0), Task::from_word(3)).unwrap();
     push(&workers[1], 4);
-    let stop = control.stop(StopPolicy::Abandon).unwrap();
-    let _join = stop.drivers_stopped().close().stop_lots().interrupted();
+    let _join = stop(&control, StopPolicy::Abandon);
     assert!(matches!(workers[0].next(), Next::Stop));
     let left = std::iter::from_fn(|| workers[0].take_left()).map(Task::into_word);
     assert_eq!(left.collect::<Vec<_>>(), [1, 3, 2]);

@@ -12,7 +12,7 @@ use crate::platform::{OneSided, TAG, explore, slot, tag_config};
 #[test]
 fn when_the_searcher_leaves_as_it_is_counted() {
     explore(50, || {
-        let control = TaskControl::new(&OneSided, &[tag_config(3)]).unwrap();
+        let control = TaskControl::new(&OneSided::default(), &[tag_config(3)]).unwrap();
         let control: &'static TaskControl<OneSided> = Box::leak(Box::new(control));
         let tag = control.tag(TAG).unwrap();
         let register = |index| control.register(slot(index)).unwrap();

@@ -4,7 +4,7 @@
 use loom::thread;
 use parkade_core::{Next, Origin, Priority, StopPolicy, Task};
 
-use crate::platform::{TAG, control, explore, work};
+use crate::platform::{TAG, control, explore, stop, work};
 use crate::scenario::Cast::{Asleep, Fresh};
 use crate::scenario::{all, scene, start, worker};
 
@@ -16,12 +16,7 @@ fn asleep_or_about_to_be() {
             let control = control.clone();
             thread::spawn(move || work(&control, 0, usize::MAX, |_, _| ()))
         };
-        let lots = control
-            .stop(StopPolicy::Drain)
-            .unwrap()
-            .drivers_stopped()
-            .close();
-        let join = lots.stop_lots().interrupted();
+        let join = stop(&control, StopPolicy::Drain);
         assert_eq!(worker.join().unwrap(), []);
         assert_eq!(join.joined().remaining, 0);
     });
@@ -43,12 +38,7 @@ fn and_a_drain_runs_what_was_accepted() {
                     .is_ok()
             })
         };
-        let lots = control
-            .stop(StopPolicy::Drain)
-            .unwrap()
-            .drivers_stopped()
-            .close();
-        let join = lots.stop_lots().interrupted();
+        let join = stop(&control, StopPolicy::Drain);
         let accepted = submitter.join().unwrap();
         let ran = worker.join().unwrap();
         assert_eq!(ran.len(), usize::from(accepted));
@@ -73,12 +63,7 @@ fn and_nobody_leaves_a_queued_task_behind() {
             let _ = maker.push(Task::from_word(word)).expect("there is room");
         }
         std::mem::forget(maker);
-        let lots = control
-            .stop(StopPolicy::Drain)
-            .unwrap()
-            .drivers_stopped()
-            .close();
-        let _join = lots.stop_lots().interrupted();
+        let _join = stop(&control, StopPolicy::Drain);
         assert_eq!(all(start(workers, 1)), [1, 2]);
     });
 }

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Plain, Ordering::Relaxed};
 
 use loom::sync::{Condvar, Mutex};
+use parkade_core::stop::Join;
 use parkade_core::sync::{AtomicPtr, AtomicU32, Ordering};
 use parkade_core::{
-    Fences, Lock, Next, Park, Platform, SeqCstFences, Slot, TagConfig, TagIndex, Task, TaskControl,
-    WorkerIndex,
+    Fences, Lock, Next, Park, Platform, SeqCstFences, Slot, StopPolicy, TagConfig, TagIndex, Task,
+    TaskControl, WorkerIndex,
 };
 
-pub(crate) struct Modelled;
+#[derive(Default)]
+pub(crate) struct Modelled<F = SeqCstFences>(F);
 
-impl Platform for Modelled {
+impl<F: Fences> Platform for Modelled<F> {
     type Park = ModelPark;
-    type Fences = SeqCstFences;
+    type Fences = F;
     type Lock<T: Send> = ModelLock<T>;
     type Queue = VecDeque<Task>;
     type Ring = Box<[AtomicPtr<()>]>;
@@ -27,37 +29,19 @@ impl Platform for Modelled {
         ModelPark::default()
     }
 
-    fn fences(&self) -> SeqCstFences {
-        SeqCstFences
+    fn fences(&self) -> F {
+        self.0
     }
 }
 
 /// The same platform with a light fence that does nothing.
-pub(crate) struct OneSided;
+pub(crate) type OneSided = Modelled<OneSidedFences>;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct OneSidedFences;
 
 impl Fences for OneSidedFences {
     fn light(self) {}
-}
-
-impl Platform for OneSided {
-    type Park = ModelPark;
-    type Fences = OneSidedFences;
-    type Lock<T: Send> = ModelLock<T>;
-    type Queue = VecDeque<Task>;
-    type Ring = Box<[AtomicPtr<()>]>;
-    type PerWorker<T: Send + Sync> = Box<[T]>;
-    type PerTag<T: Send + Sync> = Box<[T]>;
-
-    fn park(&self, _: Slot) -> ModelPark {
-        ModelPark::default()
-    }
-
-    fn fences(&self) -> OneSidedFences {
-        OneSidedFences
-    }
 }
 
 pub(crate) struct ModelLock<T>(Mutex<T>);
@@ -136,7 +120,7 @@ pub(crate) fn tag_config(workers: usize) -> TagConfig {
 }
 
 pub(crate) fn new_control(workers: usize) -> TaskControl<Modelled> {
-    TaskControl::new(&Modelled, &[tag_config(workers)]).unwrap()
+    TaskControl::new(&Modelled::<SeqCstFences>::default(), &[tag_config(workers)]).unwrap()
 }
 
 /// A control of one tag.
@@ -173,4 +157,10 @@ pub(crate) fn work(
         }
     }
     ran
+}
+
+/// All steps of a stop but the last.
+pub(crate) fn stop<P: Platform>(control: &TaskControl<P>, policy: StopPolicy) -> Join<'_, P> {
+    let drivers = control.stop(policy).expect("nobody else stops it");
+    drivers.drivers_stopped().close().stop_lots().interrupted()
 }
