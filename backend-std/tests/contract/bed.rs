@@ -13,9 +13,15 @@ use parkade_core::Park;
 /// busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `many` rounds, or few under Miri, which is some thousand times slower.
+/// `many` rounds, or few under Miri, which is some thousand times slower and repeats each check with many
+/// seeds.
 pub(crate) const fn rounds(many: u32) -> u32 {
-    if cfg!(miri) { 20 } else { many }
+    if cfg!(miri) { 10 } else { many }
+}
+
+/// The same for a round that starts threads of its own.
+pub(crate) const fn starts(many: u32) -> u32 {
+    if cfg!(miri) { 2 } else { many }
 }
 
 /// What a check saw that the contract forbids.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parkade_core::{Park, ParkingLot, Skip};
 
-use crate::bed::{Bed, Verdict, rounds, within};
+use crate::bed::{Bed, Verdict, rounds, starts, within};
 
 /// One sleeper, one change and one wake a round.
 pub(crate) fn one_sleeper<K: Park + 'static>(make: impl Fn() -> K, patience: Duration) -> Verdict {
@@ -53,7 +53,7 @@ pub(crate) fn one_sleeper<K: Park + 'static>(make: impl Fn() -> K, patience: Dur
 /// Several sleepers, one change, one wake for all.
 pub(crate) fn all_sleepers<K: Park + 'static>(make: impl Fn() -> K, patience: Duration) -> Verdict {
     const SLEEPERS: u32 = 4;
-    for _ in 0..rounds(50).div_ceil(4) {
+    for _ in 0..starts(12) {
         let bed = Bed::new(make());
         within(patience, move |deadline| {
             let sleepers: Vec<_> = (0..SLEEPERS).map(|_| bed.sleeper()).collect();
@@ -104,7 +104,7 @@ pub(crate) fn stop_races_the_first_wait<K: Park + 'static>(
     make: impl Fn() -> K,
     patience: Duration,
 ) -> Verdict {
-    for round in 0..rounds(500) {
+    for round in 0..starts(500) {
         let lot = Arc::new(ParkingLot::new(make(), Skip::WhenNobodyWaits));
         within(patience, move |deadline| {
             let worker = thread::spawn({

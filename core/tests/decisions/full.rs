@@ -43,7 +43,7 @@ fn with_both_queues_full_the_new_task_comes_back() {
 
 #[test]
 fn an_outside_task_goes_to_any_inbox_that_has_room() {
-    let (control, _) = control(TagConfig::new(3).inbox_limit(1));
+    let (control, _) = control(tag_of(3).inbox_limit(1));
     for word in 0..3 {
         assert_eq!(submit(&control, word), Wake::NobodyIdle { searchers: 0 });
     }
@@ -57,7 +57,7 @@ fn an_outside_task_goes_to_any_inbox_that_has_room() {
 
 #[test]
 fn a_batch_fills_every_inbox_and_returns_what_is_left() {
-    let (control, _) = control(TagConfig::new(2).inbox_limit(3));
+    let (control, _) = control(tag_of(2).inbox_limit(3));
     let mut batch = (0..10).map(Task::from_word);
     let (accepted, refused) =
         control.tags()[0].submit_batch(&mut batch, Priority::Normal, &Origin::new(0));
@@ -68,7 +68,7 @@ fn a_batch_fills_every_inbox_and_returns_what_is_left() {
 
 #[test]
 fn a_full_mailbox_and_a_full_priority_inbox_give_back() {
-    let (control, _) = control(TagConfig::new(1).inbox_limit(1));
+    let (control, _) = control(tag_of(1).inbox_limit(1));
     let tag = &control.tags()[0];
     let to = |word| tag.submit_to(WorkerIndex(0), Task::from_word(word));
     let high = |word| tag.submit(Task::from_word(word), Priority::High, &Origin::new(0));

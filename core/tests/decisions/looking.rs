@@ -6,7 +6,7 @@ use crate::script::*;
 
 #[test]
 fn mailbox_then_priority_then_own_queue_then_own_inbox_then_others() {
-    let (control, _) = control(TagConfig::new(2));
+    let (control, _) = control(tag_of(2));
     let workers = workers(&control, 2);
     let tag = &control.tags()[0];
     push(&workers[1], 5);
@@ -21,7 +21,7 @@ fn mailbox_then_priority_then_own_queue_then_own_inbox_then_others() {
 
 #[test]
 fn own_work_newest_first_stolen_work_oldest_first() {
-    let (control, _) = control(TagConfig::new(2));
+    let (control, _) = control(tag_of(2));
     let workers = workers(&control, 2);
     for word in 0..4 {
         push(&workers[0], word);
@@ -34,7 +34,7 @@ fn own_work_newest_first_stolen_work_oldest_first() {
 
 #[test]
 fn an_inbox_is_served_in_order() {
-    let (control, _) = control(TagConfig::new(1));
+    let (control, _) = control(tag_of(1));
     let worker = &workers(&control, 1)[0];
     for word in 0..40 {
         submit(&control, word);
@@ -46,7 +46,7 @@ fn an_inbox_is_served_in_order() {
 /// Q13: the owner is busy, exactly one task is queued: it is stolen.
 #[test]
 fn the_only_task_of_a_busy_owner_is_stolen() {
-    let (control, _) = control(TagConfig::new(2));
+    let (control, _) = control(tag_of(2));
     let workers = workers(&control, 2);
     push(&workers[0], 1);
     assert_eq!(runs(&workers[1]), 1);
@@ -54,7 +54,7 @@ fn the_only_task_of_a_busy_owner_is_stolen() {
 
 #[test]
 fn mailboxes_are_never_stolen_from() {
-    let (control, _) = control(TagConfig::new(2));
+    let (control, _) = control(tag_of(2));
     let workers = workers(&control, 2);
     let tag = &control.tags()[0];
     let _ = tag.submit_to(WorkerIndex(0), Task::from_word(1)).unwrap();
@@ -64,7 +64,7 @@ fn mailboxes_are_never_stolen_from() {
 
 #[test]
 fn endless_local_work_lets_every_inbox_in() {
-    let (control, _) = control(TagConfig::new(3));
+    let (control, _) = control(tag_of(3));
     let workers = workers(&control, 3);
     for group in 0..3 {
         let origin = parkade_core::Origin::new(group);
@@ -87,7 +87,7 @@ fn endless_local_work_lets_every_inbox_in() {
 
 #[test]
 fn every_sixteenth_pick_prefers_a_normal_task() {
-    let (control, _) = control(TagConfig::new(1).ageing(16));
+    let (control, _) = control(tag_of(1).ageing(16));
     let worker = &workers(&control, 1)[0];
     submit(&control, 0);
     for word in 1..=20 {

@@ -7,11 +7,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use parkade_core::sync::AtomicPtr;
-use parkade_core::{
-    Fences, Next, Origin, Platform, Priority, Slot, StopPolicy, TagConfig, Task, TaskControl,
-};
+use parkade_core::{Fences, Next, Origin, Platform, Priority, Slot, StopPolicy, Task, TaskControl};
 
-use crate::script::{Script, ScriptedPark, StdLock, slot, stop};
+use crate::script::{Script, ScriptedPark, StdLock, slot, stop, tag_of};
 
 thread_local! {
     static HOOK: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
@@ -50,7 +48,7 @@ impl Platform for Interrupted {
 
 #[test]
 fn the_loser_takes_what_the_winner_left() {
-    let control = TaskControl::new(&Interrupted, &[TagConfig::new(3)]).unwrap();
+    let control = TaskControl::new(&Interrupted, &[tag_of(3)]).unwrap();
     let control: &'static TaskControl<Interrupted> = Box::leak(Box::new(control));
     let register = |index| control.register(slot(index)).unwrap();
     let (owner, loser, winner) = (register(0), register(1), register(2));

@@ -37,7 +37,7 @@ fn a_busy_worker_leaves_at_its_next_pick_and_its_tasks_wake_another() {
 
 #[test]
 fn what_a_sleeper_is_left_with_is_a_submit() {
-    let (control, script) = control(TagConfig::new(2));
+    let (control, script) = control(tag_of(2));
     let workers = workers(&control, 2);
     push(&workers[0], 1);
     push(&workers[0], 2);
@@ -57,7 +57,7 @@ fn what_a_sleeper_is_left_with_is_a_submit() {
 #[test]
 fn a_sleeper_leaves_uncounted_and_a_claimed_one_passes_its_wake_on() {
     for claimed in [false, true] {
-        let (control, script) = control(TagConfig::new(2));
+        let (control, script) = control(tag_of(2));
         let sleepers = sleepers(&control, 2);
         if claimed {
             submit(&control, 7);
@@ -78,7 +78,7 @@ fn a_sleeper_leaves_uncounted_and_a_claimed_one_passes_its_wake_on() {
 
 #[test]
 fn its_mailbox_is_run_then_closed_and_its_inbox_takes_no_more() {
-    let (control, _) = control(TagConfig::new(2));
+    let (control, _) = control(tag_of(2));
     let workers = workers(&control, 2);
     let tag = &control.tags()[0];
     let _ = tag.submit_to(FIRST, Task::from_word(1)).unwrap();
@@ -102,7 +102,7 @@ fn its_mailbox_is_run_then_closed_and_its_inbox_takes_no_more() {
 #[test]
 fn its_slot_is_used_again_unless_the_tag_is_closed() {
     for stops in [false, true] {
-        let (control, _) = control(TagConfig::new(1));
+        let (control, _) = control(tag_of(1));
         let tag = &control.tags()[0];
         tag.request_retire(FIRST);
         // The request came before the worker; it is not lost.
@@ -126,7 +126,7 @@ fn its_slot_is_used_again_unless_the_tag_is_closed() {
 
 #[test]
 fn a_worker_of_a_closed_tag_drains_instead() {
-    let (control, _) = control(TagConfig::new(1));
+    let (control, _) = control(tag_of(1));
     let worker = &workers(&control, 1)[0];
     push(worker, 1);
     control.tags()[0].request_retire(FIRST);

@@ -101,6 +101,11 @@ impl<T: Send> Lock<T> for StdLock<T> {
 
 pub(crate) type Control = TaskControl<Script>;
 
+/// A tag of so many workers, whose run queues are short: Miri makes each slot by hand.
+pub(crate) const fn tag_of(workers: usize) -> TagConfig {
+    TagConfig::new(workers).run_queue(16)
+}
+
 /// A control of one tag, and the script of its parks.
 pub(crate) fn control(config: TagConfig) -> (Control, Script) {
     let script = Script::default();

@@ -21,7 +21,7 @@ fn assert_refused(control: &Control) {
 
 #[test]
 fn a_drain_wakes_every_lot_once_and_runs_what_is_queued() {
-    let (control, script) = control(TagConfig::new(2));
+    let (control, script) = control(tag_of(2));
     let workers = sleepers(&control, 2);
     submit(&control, 1);
     let _ = script.calls();
@@ -82,7 +82,7 @@ fn an_abandoned_tag_gives_every_queued_task_back_once() {
 
 #[test]
 fn a_drain_may_turn_into_an_abandonment() {
-    let (control, _) = control(TagConfig::new(1));
+    let (control, _) = control(tag_of(1));
     let worker = &workers(&control, 1)[0];
     push(worker, 1);
     push(worker, 2);
@@ -95,7 +95,7 @@ fn a_drain_may_turn_into_an_abandonment() {
 
 #[test]
 fn only_one_caller_takes_the_steps() {
-    let (control, _) = control(TagConfig::new(1));
+    let (control, _) = control(tag_of(1));
     let first = control.stop(StopPolicy::Drain).unwrap();
     assert_eq!(
         control.stop(StopPolicy::Abandon).unwrap_err(),
@@ -106,7 +106,7 @@ fn only_one_caller_takes_the_steps() {
 
 #[test]
 fn a_worker_that_registers_late_is_let_in_and_told_to_leave() {
-    let (control, _) = control(TagConfig::new(1));
+    let (control, _) = control(tag_of(1));
     submit(&control, 1);
     let _join = stop(&control, StopPolicy::Drain);
     let worker = control.register(slot(0)).unwrap();
@@ -116,7 +116,7 @@ fn a_worker_that_registers_late_is_let_in_and_told_to_leave() {
 
 #[test]
 fn whoever_frees_a_control_gets_what_is_left_in_it() {
-    let (mut control, _) = control(TagConfig::new(2));
+    let (mut control, _) = control(tag_of(2));
     submit(&control, 1);
     submit_as(&control, 2, Priority::High);
     let mut left: Vec<_> = std::iter::from_fn(|| control.take_queued())
@@ -128,7 +128,7 @@ fn whoever_frees_a_control_gets_what_is_left_in_it() {
 
 #[test]
 fn a_worker_that_leaves_takes_what_is_left_in_its_own_queues() {
-    let (control, _) = control(TagConfig::new(2));
+    let (control, _) = control(tag_of(2));
     let workers = workers(&control, 2);
     let tag = &control.tags()[0];
     push(&workers[0], 1);

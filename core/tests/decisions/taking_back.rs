@@ -55,7 +55,7 @@ fn the_oldest_few_stay() {
 
 #[test]
 fn what_is_put_back_is_the_newest_and_asks_for_a_wake() {
-    let (control, script) = control(TagConfig::new(2));
+    let (control, script) = control(tag_of(2));
     let workers = workers(&control, 2);
     for word in 1..=2 {
         push(&workers[0], word);
