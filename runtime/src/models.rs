@@ -6,26 +6,7 @@
 //! ```
 //!
 //! Only these tests run under that cfg, hence the filter. `PARKADE_MUTANT` weakens one ordering or leaves out
-//! one step (see `sync.rs`); the model beside it must then fail, in some cases by an abort, because loom panics
-//! once more in a destructor.
-//!
-//! | mutant | what becomes of it | model |
-//! |---|---|---|
-//! | `job.done.read` | Relaxed | `an_outcome_that_is_seen_is_complete` |
-//! | `job.finish` | Relaxed | `a_job_is_freed_once_by_whoever_leaves_last` |
-//! | `job.finish-acquire` | Release alone | `a_job_is_freed_once_by_whoever_leaves_last` |
-//! | `job.finish-release` | Acquire alone | `an_outcome_that_is_seen_is_complete` |
-//! | `job.done` | Relaxed | `a_waiter_frees_its_job_under_the_finisher` |
-//! | `job.done-acquire` | Release alone | `a_waiter_frees_its_job_under_the_finisher` |
-//! | `job.done-release` | Acquire alone | `a_waiter_frees_its_job_under_the_finisher` |
-//! | `job.entry.leave` | Relaxed | `a_closure_is_claimed_once` |
-//! | `job.entry.leave-acquire` | Release alone | `a_closure_is_claimed_once` |
-//! | `job.entry.leave-release` | Acquire alone | `a_closure_is_claimed_once` |
-//! | `job.handle.leave` | Relaxed | `a_job_is_freed_once_by_whoever_leaves_last` |
-//! | `job.handle.leave-acquire` | Release alone | `a_closure_is_claimed_once` |
-//! | `job.handle.leave-release` | Acquire alone | `a_job_is_freed_once_by_whoever_leaves_last` |
-//! | `job.waiter` | Relaxed | `a_waiter_frees_its_job_under_the_finisher` |
-//! | `latch.take.first` | the finisher leaves before it takes the thread, not after | `a_waiter_frees_its_job_under_the_finisher` |
+//! one step (see `sync.rs`); the model named beside it in `MUTANTS.md` must then fail.
 //!
 //! Each job counts what it runs and drops, loom's `Track` in its atomic says whether its memory was freed, and
 //! a freed cell or atomic that is still in use is a race that loom reports.

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::LazyLock;
 
 use parkade_core::sync::AtomicPtr;
 use parkade_core::{Fences, Next, Origin, Platform, Priority, Slot, StopPolicy, Task, TaskControl};
@@ -48,8 +49,10 @@ impl Platform for Interrupted {
 
 #[test]
 fn the_loser_takes_what_the_winner_left() {
-    let control = TaskControl::new(&Interrupted, &[tag_of(3)]).unwrap();
-    let control: &'static TaskControl<Interrupted> = Box::leak(Box::new(control));
+    // The hook must not borrow.
+    static CONTROL: LazyLock<TaskControl<Interrupted>> =
+        LazyLock::new(|| TaskControl::new(&Interrupted, &[tag_of(3)]).unwrap());
+    let control = &*CONTROL;
     let register = |index| control.register(slot(index)).unwrap();
     let (owner, loser, winner) = (register(0), register(1), register(2));
     let tag = &control.tags()[0];
