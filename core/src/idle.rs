@@ -64,10 +64,10 @@ use core::fmt;
 use crossbeam_utils::CachePadded;
 
 use crate::platform::{Array, CapacityError, Platform, WorkerIndex};
-use crate::sync::{AtomicUsize, Ordering, left_out};
+use crate::sync::{AtomicUsize, Ordering, left_out, lots_per_word};
 
 /// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones.
-pub const LOTS_PER_WORD: usize = if usize::BITS >= 64 { 57 } else { 26 };
+pub const LOTS_PER_WORD: usize = lots_per_word(if usize::BITS >= 64 { 57 } else { 26 });
 
 const ONE_SEARCHER: usize = 1 << LOTS_PER_WORD;
 const BITS: usize = ONE_SEARCHER - 1;

@@ -31,6 +31,11 @@ pub(crate) fn sequentially_consistent() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
+/// How many workers share one word, as written; in a model two, so that its third worker has another word.
+pub(crate) const fn lots_per_word(written: usize) -> usize {
+    if cfg!(parkade_loom) { 2 } else { written }
+}
+
 #[cfg(not(any(parkade_loom, parkade_mutants)))]
 mod as_written {
     //! The doors of a shipped build: nothing but what is written.

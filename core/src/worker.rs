@@ -185,6 +185,21 @@ impl<'c, P: Platform> Worker<'c, P> {
         if !self.tag.is_open() {
             return Err(closed(task));
         }
+        self.fork(task)
+    }
+
+    /// Appends a task that the one at hand waits for before it ends: a fork of a fork-join.
+    ///
+    /// As [`push`](Worker::push), but a tag that was closed takes it too, so that an accepted task can finish
+    /// what it has begun while the scheduler stops. The others may have left by then, so whoever forks must
+    /// be ready to run its forks itself. What is still queued when this worker leaves an abandoned tag comes
+    /// back from [`take_left`](Worker::take_left).
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: both queues are full. Run it in place.
+    #[inline]
+    pub fn fork(&self, task: Task) -> Result<Wake, Refused> {
         let mut published = 1;
         if let Err(task) = self.queue.push(task) {
             published += self.spill_and_push(task)?;

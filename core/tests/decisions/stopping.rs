@@ -2,7 +2,7 @@
 
 use parkade_core::stop::AlreadyStopping;
 use parkade_core::{
-    Next, Origin, Priority, RefusedReason, StopPolicy, TagConfig, TagIndex, Task, WorkerIndex,
+    Next, Origin, Priority, RefusedReason, StopPolicy, TagConfig, TagIndex, Task, Wake, WorkerIndex,
 };
 
 use crate::script::*;
@@ -139,4 +139,35 @@ fn a_worker_that_leaves_takes_what_is_left_in_its_own_queues() {
     assert!(matches!(workers[0].next(), Next::Stop));
     let left = std::iter::from_fn(|| workers[0].take_left()).map(Task::into_word);
     assert_eq!(left.collect::<Vec<_>>(), [1, 3, 2]);
+}
+
+/// A fork of a task that was accepted is accepted after the close, by a worker that is still running it.
+#[test]
+fn a_closed_tag_takes_forks_and_no_pushes() {
+    for policy in [StopPolicy::Drain, StopPolicy::Abandon] {
+        let (control, _) = control(tag_of(2));
+        let workers = workers(&control, 2);
+        let (busy, other) = (&workers[0], &workers[1]);
+        submit(&control, 0);
+        assert_eq!(runs(busy), 0);
+        let join = stop(&control, policy);
+        let refused = busy.push(Task::from_word(9)).unwrap_err();
+        assert_eq!(refused.reason, RefusedReason::Closed);
+        for word in 1..=2 {
+            let wake = busy.fork(Task::from_word(word)).unwrap();
+            assert_eq!(wake, Wake::NobodyIdle { searchers: 0 });
+        }
+        if policy == StopPolicy::Drain {
+            assert_eq!(runs(other), 1, "who is still there helps");
+            assert!(
+                matches!(other.next(), Next::Run(_)),
+                "and leaves none behind"
+            );
+            assert!(matches!(other.next(), Next::Stop));
+        }
+        assert!(matches!(busy.next(), Next::Stop));
+        let left = std::iter::from_fn(|| busy.take_left()).count();
+        assert_eq!(left, if policy == StopPolicy::Drain { 0 } else { 2 });
+        assert!(join.take_queued().is_none());
+    }
 }

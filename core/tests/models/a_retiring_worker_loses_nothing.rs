@@ -5,12 +5,12 @@ use loom::thread;
 use parkade_core::{Next, Origin, Priority, Task};
 
 use crate::platform::{TAG, explore, explore_to};
-use crate::scenario::Cast::{Asleep, Fresh, Searching};
+use crate::scenario::Cast::{Asleep, Busy, Fresh, Searching};
 use crate::scenario::{Cast, all, perform, scene, submit, worker};
 
-/// Worker 0 was asked to retire before the curtain; worker 1 must run the task.
-fn asked_before(cast: [Cast; 2]) {
-    let (control, mut workers) = scene(&cast);
+/// Worker 0 was asked to retire before the curtain; the other must run the task.
+fn asked_before(cast: &[Cast]) {
+    let (control, mut workers) = scene(cast);
     control.tag(TAG).unwrap().request_retire(worker(0));
     let second = workers.pop().unwrap();
     let first = workers.pop().unwrap();
@@ -24,17 +24,23 @@ fn asked_before(cast: [Cast; 2]) {
 
 #[test]
 fn when_it_was_fresh() {
-    explore(100, || asked_before([Fresh, Asleep]));
+    explore(100, || asked_before(&[Fresh, Asleep]));
 }
 
 #[test]
 fn when_it_was_asleep() {
-    explore(100, || asked_before([Asleep, Asleep]));
+    explore(100, || asked_before(&[Asleep, Asleep]));
 }
 
 #[test]
 fn when_it_was_searching() {
-    explore(100, || asked_before([Searching, Asleep]));
+    explore(100, || asked_before(&[Searching, Asleep]));
+}
+
+/// Its wake goes on to a worker of another idle word.
+#[test]
+fn when_the_other_has_another_idle_word() {
+    explore_to(1, 100, || asked_before(&[Asleep, Busy, Asleep]));
 }
 
 /// Its claim may be for a task that lies elsewhere, so that nothing it leaves behind asks for a wake.

@@ -4,9 +4,9 @@
 use loom::thread;
 use parkade_core::{Next, Origin, Priority, StopPolicy, Task};
 
-use crate::platform::{TAG, control, explore, stop, work};
+use crate::platform::{TAG, control, explore, explore_to, stop, work};
 use crate::scenario::Cast::{Asleep, Fresh};
-use crate::scenario::{all, scene, start, worker};
+use crate::scenario::{StaticWorker, all, perform, scene, start, worker};
 
 #[test]
 fn asleep_or_about_to_be() {
@@ -66,4 +66,74 @@ fn and_nobody_leaves_a_queued_task_behind() {
         let _join = stop(&control, StopPolicy::Drain);
         assert_eq!(all(start(workers, 1)), [1, 2]);
     });
+}
+
+/// A task that was accepted forks while the tag closes: its fork is accepted too and runs once, also when the
+/// other worker has left, and the drain ends with nobody running and nothing queued.
+#[test]
+fn and_a_drain_takes_the_forks_of_what_it_runs() {
+    explore_to(1, 500, || {
+        let (control, mut workers) = scene(&[Fresh, Fresh]);
+        let tag = control.tag(TAG).unwrap();
+        let second = workers.pop().unwrap();
+        let first = workers.pop().unwrap();
+        let mailed = tag.submit_to(worker(0), Task::from_word(1));
+        let _ = mailed.expect("an open tag takes it");
+        assert!(matches!(first.next(), Next::Run(_)));
+        let forker = thread::spawn(move || {
+            let forked = first.fork(Task::from_word(2));
+            let _ = forked.expect("a fork needs no open tag");
+            perform(first, usize::MAX, |_, _| ())
+        });
+        let other = thread::spawn(move || perform(second, usize::MAX, |_, _| ()));
+        let join = stop(control, StopPolicy::Drain);
+        assert_eq!(all(vec![forker, other]), [2]);
+        assert!(join.take_queued().is_none());
+        assert_eq!(join.joined().remaining, 0);
+    });
+}
+
+/// A worker takes its forks back while a thief and a stop are about: each is run once, or, once abandoned,
+/// is left to whoever leaves.
+#[test]
+fn and_what_is_taken_back_meanwhile_is_taken_once() {
+    explore_to(1, 500, || {
+        let (control, mut workers) = scene(&[Fresh, Fresh]);
+        let tag = control.tag(TAG).unwrap();
+        let second = workers.pop().unwrap();
+        let first = workers.pop().unwrap();
+        let mailed = tag.submit_to(worker(0), Task::from_word(1));
+        let _ = mailed.expect("an open tag takes it");
+        assert!(matches!(first.next(), Next::Run(_)));
+        let waiter = thread::spawn(move || {
+            for fork in [2, 3] {
+                let forked = first.fork(Task::from_word(fork));
+                let _ = forked.expect("a fork needs no open tag");
+            }
+            let back = [3, 2].map(|fork| first.take_back(|newest| newest.addr() == fork));
+            let mut taken: Vec<_> = back.into_iter().flatten().map(Task::into_word).collect();
+            taken.extend(runs_and_leaves(first));
+            taken
+        });
+        let other = thread::spawn(move || runs_and_leaves(second));
+        let join = stop(control, StopPolicy::Abandon);
+        let mut taken = all(vec![waiter, other]);
+        taken.extend(std::iter::from_fn(|| join.take_queued()).map(|(_, task)| task.into_word()));
+        taken.sort_unstable();
+        assert_eq!(taken, [2, 3]);
+    });
+}
+
+/// What a worker runs until it is told to leave, and what it finds in its queues then.
+fn runs_and_leaves(worker: StaticWorker) -> Vec<usize> {
+    let mut ran = Vec::new();
+    loop {
+        match worker.next() {
+            Next::Run(task) => ran.push(task.into_word()),
+            Next::Park(state) => worker.park(state),
+            Next::Stop | Next::Retire => break,
+        }
+    }
+    ran.extend(std::iter::from_fn(|| worker.take_left()).map(Task::into_word));
+    ran
 }

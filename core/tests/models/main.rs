@@ -1,5 +1,7 @@
 //! Models of the core under loom: one file a property, named as the property.
 //!
+//! An idle word has room for two workers here, so the third one has a word of its own.
+//!
 //! Two preemptions are the rule; a scene too large for that takes one, a mutant that needs three gets three.
 //!
 //! `cargo xtask loom` runs them; in a normal build this binary is empty. Each model says how many

@@ -21,9 +21,11 @@ pub(crate) enum Cast {
     Asleep,
     /// Claimed and counted, and without a task.
     Searching,
+    /// With a task that never ends: it fills its place in an idle word.
+    Busy,
 }
 
-/// A control whose workers are found as cast, and the workers, by index.
+/// A control whose workers are found as cast, and the workers but for the busy ones, by index.
 ///
 /// It is leaked, because loom's threads outlive every borrow; a model leaks some kilobytes per
 /// interleaving.
@@ -46,6 +48,11 @@ pub(crate) fn scene(cast: &[Cast]) -> (StaticControl, Vec<StaticWorker>) {
     assert_eq!(tag.counters().searching, searchers.len());
     played_by(&workers, cast, Cast::Asleep).for_each(falls_asleep);
     std::mem::forget(taker);
+    let (busy, workers) = workers
+        .into_iter()
+        .partition(|worker| cast[worker.slot().worker.0] == Cast::Busy);
+    let busy: Vec<StaticWorker> = busy;
+    busy.into_iter().for_each(std::mem::forget);
     (control, workers)
 }
 
