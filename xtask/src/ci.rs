@@ -1,13 +1,14 @@
 //! `cargo xtask ci`: everything that must pass before a change lands, as a list of commands.
 //!
-//! Of the checkers it runs those that need no nightly toolchain; `cargo xtask proof` has all of them.
+//! The checkers are those of `cargo xtask proof`, with its bounds.
 //! Each step is a command that a person can type, so a failure is reproduced by copying one line.
 
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::proof;
 use crate::run::{Step, root};
-use crate::table;
+use crate::table::{self, Row};
 
 /// Targets without an operating system: core must build for each.
 pub(crate) const BARE_METAL: [&str; 4] = [
@@ -54,8 +55,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     table::run(chosen, options.keep_going)
 }
 
-fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
-    let mut steps = vec![
+fn steps(with_bench: bool) -> Vec<(&'static str, Row)> {
+    let steps = [
         ("format", Step::cargo("fmt --all --check")),
         (
             "lints",
@@ -100,13 +101,10 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
         ),
         ("tests", Step::cargo("xtask test")),
     ];
-    steps.extend([
-        ("models", Step::cargo("xtask loom")),
-        ("mutants", Step::cargo("xtask mutants --no-miri")),
-        ("stress", Step::cargo("xtask stress --seconds 20")),
-    ]);
+    let mut steps: Vec<(_, Row)> = named(steps).collect();
+    steps.extend(proof::steps());
     if with_bench {
-        steps.extend([
+        steps.extend(named([
             (
                 "bench: format",
                 Step::cargo("fmt --manifest-path bench/Cargo.toml --check"),
@@ -126,9 +124,15 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
                 "bench: counts",
                 Step::cargo("xtask bench --rounds 1 --check"),
             ),
-        ]);
+        ]));
     }
     steps
+}
+
+fn named(
+    steps: impl IntoIterator<Item = (&'static str, Step)>,
+) -> impl Iterator<Item = (&'static str, Row)> {
+    steps.into_iter().map(|(name, step)| (name, step.into()))
 }
 
 fn targets(triples: &[&'static str]) -> impl Iterator<Item = &'static str> {

@@ -40,7 +40,7 @@ enum Xtask {
     /// Run the plain tests under Miri, over many seeds.
     Miri(miri::Options),
     /// Run the runtime's stress under ThreadSanitizer.
-    Tsan(tsan::Options),
+    Tsan,
     /// Run the stress tests until the time is over.
     Stress(stress::Options),
     /// Every checker of this repository, each within its share of CI's time.
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Xtask::Loom(options) => loom::run(&options),
         Xtask::Mutants(options) => mutants::run(&options),
         Xtask::Miri(options) => miri::run(&options),
-        Xtask::Tsan(options) => tsan::run(&options),
+        Xtask::Tsan => tsan::run(),
         Xtask::Stress(options) => stress::run(&options),
         Xtask::Proof(options) => proof::run(&options),
         Xtask::Bench(options) => bench::run(&options),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::nightly::{Component, Missing};
+use crate::nightly::{Component, require};
 use crate::run::Step;
 
 #[derive(Debug, Args)]
@@ -19,9 +19,10 @@ pub(crate) struct Options {
     /// For a check that must be short: the parts that take long get a part of the seeds.
     #[arg(long)]
     quick: bool,
-    #[command(flatten)]
-    missing: Missing,
 }
+
+/// What it cannot do without.
+pub(crate) const NEEDS: [Component; 2] = [Component::Miri, Component::RustSrc];
 
 /// How often Miri changes from one thread to another, for a test in which what matters happens in the few
 /// steps between two accesses. At the usual 1 % of the steps, most seeds run through there undisturbed.
@@ -70,12 +71,7 @@ const QUICK_LIMIT: Duration = Duration::from_secs(5 * 60);
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if !options
-        .missing
-        .are_there("Miri", &[Component::Miri, Component::RustSrc])?
-    {
-        return Ok(());
-    }
+    require("Miri", &NEEDS)?;
     for step in steps(options) {
         step.run()?;
     }

@@ -1,18 +1,10 @@
-//! What the checkers need of a nightly toolchain, and what to do where it is not there.
+//! What the checkers need of a nightly toolchain, and what to say where it is not there.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::Args;
 
 use crate::run::Step;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
-pub(crate) struct Missing {
-    /// Where the nightly toolchain or a component of it is not installed, skip the check and succeed.
-    #[arg(long)]
-    allow_missing: bool,
-}
 
 /// A component of the nightly toolchain that a checker runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,34 +34,30 @@ impl Component {
     }
 }
 
-impl Missing {
-    /// Whether all `components` are there. If not: `false` where that is allowed, else an error; both say
-    /// what to install.
-    pub(crate) fn are_there(self, check: &str, components: &[Component]) -> Result<bool> {
-        let missing: Vec<_> = components
-            .iter()
-            .filter(|component| !component.is_installed())
-            .map(|component| component.name())
-            .collect();
-        self.judge(check, &missing)
-    }
+/// What to install before `check` can run; `None` if all `components` are there.
+pub(crate) fn missing(check: &str, components: &[Component]) -> Option<String> {
+    let missing = components
+        .iter()
+        .filter(|component| !component.is_installed());
+    let names: Vec<_> = missing.map(|component| component.name()).collect();
+    (!names.is_empty()).then(|| advice(check, &names))
+}
 
-    fn judge(self, check: &str, missing: &[&str]) -> Result<bool> {
-        if missing.is_empty() {
-            return Ok(true);
-        }
-        let message = format!(
-            "{check} is SKIPPED: no nightly toolchain with {} (rustup toolchain install nightly \
-             --profile minimal --component {})",
-            missing.join(" and "),
-            missing.join(",")
-        );
-        if !self.allow_missing {
-            bail!("{message}");
-        }
-        println!("{message}");
-        Ok(false)
+/// An error that says what to install, unless all `components` are there.
+pub(crate) fn require(check: &str, components: &[Component]) -> Result<()> {
+    match missing(check, components) {
+        Some(advice) => bail!("{advice}"),
+        None => Ok(()),
     }
+}
+
+fn advice(check: &str, missing: &[&str]) -> String {
+    format!(
+        "{check} needs a nightly toolchain with {} (rustup toolchain install nightly --profile \
+         minimal --component {})",
+        missing.join(" and "),
+        missing.join(",")
+    )
 }
 
 #[cfg(test)]
@@ -77,15 +65,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_an_error_unless_that_is_allowed() {
-        let missing = |allow_missing| Missing { allow_missing };
-        assert!(missing(false).judge("miri", &[]).unwrap());
-        assert!(!missing(true).judge("miri", &["miri"]).unwrap());
-        let error = missing(false).judge("tsan", &["rust-src"]).unwrap_err();
-        assert!(error.to_string().starts_with("tsan is SKIPPED"), "{error}");
-        assert!(
-            error.to_string().ends_with("--component rust-src)"),
-            "{error}"
-        );
+    fn the_advice_names_what_is_missing_and_how_to_install_it() {
+        let advice = advice("Miri", &["miri", "rust-src"]);
+        assert!(advice.starts_with("Miri needs a nightly toolchain with miri and rust-src"));
+        assert!(advice.ends_with("--component miri,rust-src)"), "{advice}");
     }
 }

@@ -6,27 +6,18 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Args;
 
-use crate::nightly::{Component, Missing};
+use crate::nightly::{Component, require};
 use crate::run::Step;
 
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    #[command(flatten)]
-    missing: Missing,
-}
+/// What it cannot do without.
+pub(crate) const NEEDS: [Component; 1] = [Component::RustSrc];
 
 /// The files of the behaviour tests in which threads meet most.
 const STRESSED: &str = "batch:: handles:: lone:: run_queue:: stop_race::";
 
-pub(crate) fn run(options: &Options) -> Result<()> {
-    if !options
-        .missing
-        .are_there("ThreadSanitizer", &[Component::RustSrc])?
-    {
-        return Ok(());
-    }
+pub(crate) fn run() -> Result<()> {
+    require("ThreadSanitizer", &NEEDS)?;
     let about = Step::new("rustc", ["+nightly", "-vV"]).capture()?;
     let host = about
         .lines()
