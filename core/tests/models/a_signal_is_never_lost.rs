@@ -43,6 +43,7 @@ fn one_waiter_one_signal(skip: Skip, signals: u32) {
     waiter.join().unwrap();
 }
 
+/// W7: the signaller misses the waiter only if the waiter sees the signal, and the other way round.
 #[test]
 fn when_nobody_may_be_waiting() {
     explore(20, || one_waiter_one_signal(Skip::WhenNobodyWaits, 0));
