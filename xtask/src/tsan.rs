@@ -18,7 +18,7 @@ pub(crate) struct Options {
 }
 
 /// The files of the behaviour tests in which threads meet most.
-const STRESSED: &str = "batch:: handles:: lone:: run_queue:: stop_race::";
+const STRESSED: &str = "batch:: handles:: stress::";
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     if !options
