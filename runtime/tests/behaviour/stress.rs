@@ -11,6 +11,9 @@
 //! * `PARKADE_STRESS_RECORD` names a file; each test that has passed appends a line to it, with the id of its
 //!   scenario and the number of its rounds.
 
+mod batches_of_one;
+mod finishing;
+mod lifetime;
 mod lone;
 mod lot;
 mod run_queue;
