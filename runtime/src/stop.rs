@@ -360,3 +360,17 @@ impl Report {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_shown_without_its_lock() {
+        let stopping = Stopping::default();
+        let progress = stopping.lock();
+        assert_eq!(format!("{stopping:?}"), "changing at this moment");
+        drop(progress);
+        assert!(format!("{stopping:?}").starts_with("Stop { phase: Running, "));
+    }
+}

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::runtime;
-use crate::stress::{self, Run};
+use crate::stress::{self, Dice, Run};
 use parkade::{Backend, RuntimeOn};
 
 on_each_backend!(
@@ -102,33 +102,19 @@ fn from_outside<B: Backend>(workers: usize) {
 /// W13, from one worker to the other: each task submits the next one to its own run queue and ends only when
 /// that one has been stolen, which is when the one before it has just ended on the other worker.
 fn from_a_task_to_the_other_worker<B: Backend>() {
-    fn task<B: Backend>(
-        number: u64,
-        last: u64,
-        cargo: &[u64; 4],
-        board: &Arc<Board>,
-        runtime: &Arc<RuntimeOn<B>>,
-    ) {
-        board.read(number, cargo);
-        board.end(number);
-        if number == last {
-            return;
-        }
-        let cargo = board.write(number + 1);
-        let (its_board, its_runtime) = (Arc::clone(board), Arc::clone(runtime));
-        let next = move || task(number + 1, last, &cargo, &its_board, &its_runtime);
-        runtime.spawn_detached(next).unwrap();
-        board.wait_for(number + 1);
-    }
-    let run = Run::new("W13", 10_000, 20);
+    let mut run = Run::new("W13", 4_000, 20);
     let last = run.rounds().end;
     let runtime = run.watch(runtime::<B>(2));
     let board = Arc::new(Board::new());
-    let cargo = board.write(1);
-    let (its_board, its_runtime) = (Arc::clone(&board), Arc::clone(&runtime));
-    runtime
-        .spawn_detached(move || task(1, last, &cargo, &its_board, &its_runtime))
-        .unwrap();
+    let first = Relay {
+        number: 1,
+        last,
+        cargo: board.write(1),
+        board: Arc::clone(&board),
+        runtime: Arc::clone(&runtime),
+        dice: run.dice.fork(),
+    };
+    runtime.spawn_detached(move || first.run()).unwrap();
     for number in run.rounds().map(|round| round + 1) {
         run.step();
         stress::until(|| board.ended.load(Ordering::Relaxed) >= number);
@@ -136,4 +122,36 @@ fn from_a_task_to_the_other_worker<B: Backend>() {
     assert_eq!(board.stale(), 0, "tasks that missed a write");
     let stolen = runtime.metrics().total.stolen as u64;
     assert!(stolen >= last - 1, "{stolen} of {last} were stolen");
+}
+
+/// A task that submits the next one, up to the last.
+struct Relay<B: Backend> {
+    number: u64,
+    last: u64,
+    cargo: Box<[u64; 4]>,
+    board: Arc<Board>,
+    runtime: Arc<RuntimeOn<B>>,
+    dice: Dice,
+}
+
+impl<B: Backend> Relay<B> {
+    fn run(mut self) {
+        self.board.read(self.number, &self.cargo);
+        self.board.end(self.number);
+        if self.number == self.last {
+            return;
+        }
+        // Meanwhile the other worker is on its way from the end of its task to its sleep.
+        stress::pause(self.dice.pause());
+        let next = Self {
+            number: self.number + 1,
+            last: self.last,
+            cargo: self.board.write(self.number + 1),
+            board: Arc::clone(&self.board),
+            runtime: Arc::clone(&self.runtime),
+            dice: self.dice.fork(),
+        };
+        self.runtime.spawn_detached(move || next.run()).unwrap();
+        self.board.wait_for(self.number + 1);
+    }
 }

@@ -3,7 +3,7 @@
 //! Between the threads everything is Relaxed but what the lot itself brings.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use crate::stress::{self, Dice, Run};
@@ -73,23 +73,23 @@ fn a_signal_to_nobody_ends_the_next_wait<B: Backend>() {
 
 /// S13: the stop comes while a thread that has just begun waits for the first time, or is about to.
 fn a_stop_races_the_first_wait<B: Backend>() {
-    let mut run = Run::new("S13", 500, 5);
+    let mut run = Run::new("S13", 1_000, 5);
     for _ in run.rounds() {
         let board = run.watch(Board::new::<B>(0));
+        let has_begun = AtomicBool::new(false);
         run.step();
         thread::scope(|scope| {
             let _stop = StopAtEnd(&board);
-            let dice = run.dice.fork();
-            let waiter = scope.spawn(|| board.wait(dice));
-            // Half the stops wait for the waiter's last look, which is followed by its wait.
-            if run.dice.bool() {
-                stress::until(|| board.sleeps.load(Ordering::Relaxed) > 0);
-            }
-            stress::pause(run.dice.pause());
+            let (dice, board, has_begun) = (run.dice.fork(), &board, &has_begun);
+            let waiter = scope.spawn(move || {
+                has_begun.store(true, Ordering::Relaxed);
+                board.wait(dice);
+            });
+            stress::until(|| has_begun.load(Ordering::Relaxed));
+            stress::pause(run.dice.linger());
             let _ = board.lot.stop();
             waiter.join().unwrap();
         });
-        assert!(board.lot.is_stopped());
     }
 }
 
