@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parkade::backend::AffinityError;
 use parkade::{Backend, FenceChoice, Policy, Priority, RuntimeOn, Tag, WorkerInfo};
@@ -122,14 +122,17 @@ fn a_wake_that_is_lost<B: Backend>() {
 }
 
 fn the_watchdog_shows_what_hangs<B: Backend>() {
+    /// Hundreds of times what a step takes, so that none is missed on a busy machine.
+    const PATIENCE: Duration = Duration::from_millis(500);
     let (hang, hangs) = mpsc::channel();
-    let watchdog = Watchdog::new(Duration::from_millis(20), move |text| {
-        hang.send(text).unwrap();
-    });
     let runtime = Arc::new(two_asleep::<B>());
+    let watchdog = Watchdog::new(PATIENCE, move |text| hang.send(text).unwrap());
     watchdog.watch(&runtime);
-    // As long as there are steps it is quiet.
-    for _ in 0..100 {
+    // As long as there are steps it is quiet, however many times its patience.
+    let began = Instant::now();
+    let mut steps = 0;
+    while began.elapsed() < 2 * PATIENCE {
+        steps += 1;
         watchdog.step();
         thread::sleep(Duration::from_millis(1));
     }
@@ -143,7 +146,8 @@ fn the_watchdog_shows_what_hangs<B: Backend>() {
         }
     });
     let text = hangs.recv().unwrap();
-    assert!(text.starts_with("no end of step 100: Runtime {"), "{text}");
+    let begin = format!("no end of step {steps}: Runtime {{");
+    assert!(text.starts_with(&begin), "{text}");
     assert!(line(&text, "0: Worker").contains("activity: Parked, claimed, "));
     assert!(!is_over.load(Ordering::Relaxed));
     let _complete = runtime.shutdown(Policy::Drain, None).unwrap();

@@ -81,7 +81,7 @@ impl Watched {
         let step = self.steps.load(Ordering::Relaxed);
         match subject {
             Some(subject) => format!("no end of step {step}: {subject:#?}"),
-            None => format!("no end of step {step}, in which what was watched is dropped"),
+            None => format!("no end of step {step}, in which what is watched is made or dropped"),
         }
     }
 }
