@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 use std::{io, mem, process};
 
-/// How long one step may take that should take microseconds.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one step may take that should take microseconds; milliseconds under Miri.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 120 } else { 10 });
 
 type Subject = dyn Debug + Send + Sync;
 
