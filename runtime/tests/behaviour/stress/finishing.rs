@@ -102,7 +102,7 @@ fn from_outside<B: Backend>(workers: usize) {
 /// W13, from one worker to the other: each task submits the next one to its own run queue and ends only when
 /// that one has been stolen, which is when the one before it has just ended on the other worker.
 fn from_a_task_to_the_other_worker<B: Backend>() {
-    let mut run = Run::new("W13", 4_000, 20);
+    let mut run = Run::new("W13", 1_000, 20);
     let last = run.rounds().end;
     let runtime = run.watch(runtime::<B>(2));
     let board = Arc::new(Board::new());
