@@ -256,11 +256,14 @@ const fn worker_at(word: usize, announced: usize) -> WorkerIndex {
 
 impl<P: Platform> fmt::Debug for IdleWords<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.words.iter().map(|word| {
-                let value = word.load(Ordering::Relaxed);
-                (value & BITS, value / ONE_SEARCHER)
-            }))
-            .finish()
+        let mut words = f.debug_list();
+        for word in self.words.iter() {
+            let value = word.load(Ordering::Relaxed);
+            let (sleepers, searchers) = (value & BITS, value / ONE_SEARCHER);
+            words.entry(&format_args!(
+                "sleepers {sleepers:#b}, searchers {searchers}"
+            ));
+        }
+        words.finish()
     }
 }

@@ -209,6 +209,14 @@ impl<P: Platform> Inbox<P> {
         self.len() == 0
     }
 
+    /// The length for a dump, and whether nothing is accepted any more.
+    pub(crate) fn length(&self) -> impl fmt::Debug {
+        fmt::from_fn(move |f| {
+            let closed = if self.is_closed() { " (closed)" } else { "" };
+            write!(f, "{}{closed}", self.len())
+        })
+    }
+
     /// How many tasks were ever accepted, and in how many submits.
     pub(crate) fn accepted(&self) -> (usize, usize) {
         (

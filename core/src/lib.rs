@@ -107,6 +107,7 @@ pub mod platform;
 pub mod stop;
 pub mod sync;
 
+mod activity;
 mod config;
 mod control;
 mod counters;

@@ -196,11 +196,18 @@ impl<K: Park> ParkingLot<K> {
 impl<K> fmt::Debug for ParkingLot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word.load(Ordering::Relaxed);
-        f.debug_struct("ParkingLot")
-            .field("signals", &(word >> 1))
-            .field("stopped", &(word & STOPPED != 0))
-            .field("waiters", &self.waiters.load(Ordering::Relaxed))
-            .field("skip", &self.skip)
-            .finish_non_exhaustive()
+        let mut lot = f.debug_struct("ParkingLot");
+        lot.field("signals", &(word >> 1))
+            .field("stopped", &(word & STOPPED != 0));
+        match self.skip {
+            Skip::WhenNobodyWaits => {
+                lot.field("waiters", &self.waiters.load(Ordering::Relaxed));
+            }
+            // Nobody counts them there, so a number would be a lie.
+            Skip::Never => {
+                lot.field("waiters", &format_args!("not counted"));
+            }
+        }
+        lot.finish_non_exhaustive()
     }
 }

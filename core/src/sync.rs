@@ -15,6 +15,11 @@ pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Orde
 #[cfg(parkade_loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+/// A byte that is for whoever looks from outside and that nothing here decides by, so models need not explore it.
+///
+/// Relaxed only: it publishes nothing.
+pub(crate) use core::sync::atomic::AtomicU8 as Note;
+
 use crate::park::Fences;
 
 #[cfg(not(any(parkade_loom, parkade_mutants)))]

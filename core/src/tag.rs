@@ -374,12 +374,31 @@ pub(crate) fn closed(task: Task) -> Refused {
 
 impl<P: Platform> fmt::Debug for Tag<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let intake = match self.intake.load(Ordering::Relaxed) {
+            OPEN => "open",
+            DRAINING => "draining",
+            _ => "abandoned",
+        };
         f.debug_struct("Tag")
-            .field("open", &self.is_open())
+            .field("intake", &format_args!("{intake}"))
             .field("idle", &self.idle)
-            .field("priority", &self.priority)
-            .field("groups", &&*self.groups)
-            .field("wakes", &self.wakes)
-            .finish_non_exhaustive()
+            .field("priority_inbox", &self.priority.length())
+            .field("counters", &format_args!("{}", self.counters()))
+            .field("workers", &Workers(self))
+            .finish()
+    }
+}
+
+/// One line per worker: its index, and its group.
+struct Workers<'t, P: Platform>(&'t Tag<P>);
+
+impl<P: Platform> fmt::Debug for Workers<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut workers = f.debug_map();
+        for (index, group) in self.0.groups.iter().enumerate() {
+            let announced = self.0.idle.is_announced(WorkerIndex(index));
+            workers.entry(&index, &format_args!("{:?}", group.seen(announced)));
+        }
+        workers.finish()
     }
 }

@@ -7,6 +7,7 @@
 use core::cell::Cell;
 use core::fmt;
 
+use crate::activity::Activity;
 use crate::counters::bump;
 use crate::group::Group;
 use crate::idle::{Cancelled, Wake};
@@ -78,6 +79,8 @@ impl<'c, P: Platform> Worker<'c, P> {
         group: &'c Group<P>,
         queue: Owner<'c, P>,
     ) -> Self {
+        // The slot's last worker has left its own note.
+        group.doing.note(Activity::Running);
         Self {
             slot,
             tag,
@@ -145,11 +148,11 @@ impl<'c, P: Platform> Worker<'c, P> {
                     } else if self.asked_to_retire() {
                         let cancelled = self.tag.idle.cancel(self.slot.worker);
                         let counted = cancelled == Cancelled::WasClaimed;
-                        self.phase.set(Phase::Awake { counted });
+                        self.enter(Phase::Awake { counted });
                     } else if early.unwrap_or_else(|| self.is_announced()) {
                         return Next::Park(state);
                     } else {
-                        self.phase.set(Phase::Awake { counted: true });
+                        self.enter(Phase::Awake { counted: true });
                     }
                 }
             }
@@ -168,7 +171,9 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// [`next`](Worker::next) again.
     pub fn park(&self, state: State) {
         bump(&self.group.counters.parked, 1);
+        self.group.doing.note(Activity::Parked);
         self.group.lot.wait(state);
+        self.group.doing.note(Activity::Announced);
     }
 
     /// Appends a task that was made on this worker's thread to its own run queue, and wakes another
@@ -288,7 +293,7 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Transition 5: leaves the searchers, looks everywhere, and wakes one more where there is work.
     fn release(&self) {
-        self.phase.set(Phase::Awake { counted: false });
+        self.enter(Phase::Awake { counted: false });
         self.tag.idle.leave_searchers(self.slot.worker);
         // Ordering[idle.release.fence]: F4, with `idle.submit.fence` and `idle.push.second`: a submitter
         // that still counted this worker as a searcher pushed before, and the look sees its task.
@@ -304,7 +309,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Transition 2: announces, then looks everywhere again.
     fn announce(&self, counted: bool) {
         self.tag.idle.announce(self.slot.worker, counted);
-        self.phase.set(Phase::Announced);
+        self.enter(Phase::Announced);
         // Ordering[idle.announce.fence]: F3, heavy, with `idle.submit.fence` and the light
         // `idle.push.fence`: either the look below sees the push, or the pusher sees the announcement.
         heavy("idle.announce.fence", self.tag.fences);
@@ -319,16 +324,27 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Transition 3: takes the own bit back, or accepts the claim that has cleared it.
     fn withdraw(&self) {
         self.tag.idle.withdraw(self.slot.worker);
-        self.phase.set(Phase::Awake { counted: true });
+        self.enter(Phase::Awake { counted: true });
     }
 
     /// Leaves the searchers for good. Nobody else is woken: a stop wakes all.
     fn leave(&self, counted: bool) -> Next {
         if counted {
             self.tag.idle.leave_searchers(self.slot.worker);
-            self.phase.set(Phase::Awake { counted: false });
+            self.enter(Phase::Awake { counted: false });
         }
+        self.group.doing.note(Activity::Leaving);
         Next::Stop
+    }
+
+    /// Changes the phase, never between two tasks, and leaves a note of it.
+    fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.group.doing.note(match phase {
+            Phase::Awake { counted: false } => Activity::Running,
+            Phase::Awake { counted: true } => Activity::Searching,
+            Phase::Announced => Activity::Announced,
+        });
     }
 
     fn is_announced(&self) -> bool {
@@ -370,6 +386,7 @@ impl<'c, P: Platform> Worker<'c, P> {
             self.after_publishing(left);
         }
         self.retired.set(true);
+        self.group.doing.note(Activity::Leaving);
         Some(Next::Retire)
     }
 

@@ -86,7 +86,7 @@ impl<P: Platform> Control<P> {
         Some((tag, entry(task)))
     }
 
-    fn tag(&self, tag: TagIndex) -> &Tag<P> {
+    pub(crate) fn tag(&self, tag: TagIndex) -> &Tag<P> {
         // Indices come from the tags that this control was made with.
         &self.0.tags()[tag.0]
     }
@@ -171,12 +171,6 @@ fn entry(task: Task) -> Entry {
     // SAFETY: this file has the only control of this crate, everything that goes into it is the task of
     // an entry, and the core returns each task once.
     unsafe { Entry::from_task(task) }
-}
-
-impl<P: Platform> fmt::Debug for Control<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 impl<P: Platform> fmt::Debug for Worker<'_, P> {

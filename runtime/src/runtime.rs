@@ -30,6 +30,36 @@ const FIRST_TAG: TagIndex = TagIndex(0);
 ///
 /// Dropping it stops it: what is queued still runs, and the drop waits for that. A drop on one of its own
 /// workers (the last [`Arc`] may well be in a task) waits for nothing; the workers finish by themselves.
+///
+/// # When it hangs
+///
+/// `{:#?}` prints what every worker does: ask for it from a watchdog's thread, a signal-handling thread or a
+/// debugger. It takes a few loads per worker, waits for no lock, and so ends whatever the workers are at.
+/// There is a line for each worker:
+///
+/// * `activity`: `Running` (a task, a hook, or on the way to the next task), `Searching` (for a task, after a
+///   wake), `Announced` (about to sleep, or in a park hook), `Parked` (asleep), `Leaving` (the runtime stops),
+///   `Gone` (no such thread any more, or none yet); `claimed` beside a sleeper is a wake on its way: one that
+///   stays is a wake that was lost;
+/// * its lot: the signals that it was sent, and whether it was told to stop; the tasks in its three queues
+///   (its own spawns, those from outside, those for it alone); its counts;
+///
+/// and for each tag the mask of sleepers (lowest bit: worker 0) and the number of searchers, the tasks of high
+/// priority that wait, and its counters; then how far the stop has come. The numbers are read one after the
+/// other while all goes on. The form is for people and may change.
+///
+/// ```
+/// use parkade::{Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("io").workers(2)).build()?;
+/// runtime.spawn(|| ()).join()?;
+///
+/// let dump = format!("{runtime:#?}");
+/// assert!(dump.contains("\"io\""));
+/// assert_eq!(dump.matches("activity: ").count(), 2, "one line per worker");
+/// println!("{dump}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RuntimeOn<B: Backend> {
     shared: Arc<Shared<B>>,
 }
@@ -291,6 +321,6 @@ impl<B: Backend> fmt::Debug for TagRef<'_, B> {
 
 impl<B: Backend> fmt::Debug for RuntimeOn<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RuntimeOn").field(&self.shared).finish()
+        self.shared.fmt(f)
     }
 }

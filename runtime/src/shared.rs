@@ -23,7 +23,6 @@ pub(crate) struct Shared<B: Backend> {
 }
 
 /// A tag's name, and a seat for each of its workers.
-#[derive(Debug)]
 pub(crate) struct TagSeats {
     pub(crate) name: String,
     pub(crate) seats: Box<[Seat]>,
@@ -33,7 +32,6 @@ pub(crate) struct TagSeats {
 }
 
 /// What the runtime knows about one worker, whether or not its thread has started.
-#[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) info: WorkerInfo,
     pub(crate) counts: CachePadded<WorkerCounts>,
@@ -65,11 +63,53 @@ impl<B: Backend> Shared<B> {
 
 impl<B: Backend> fmt::Debug for Shared<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("control", &self.control)
-            .field("tags", &self.tags)
+        f.debug_struct("Runtime")
+            .field("stop", &self.stopping)
             .field("hooks", &self.hooks)
-            .field("stopping", &self.stopping)
+            .field("tags", &Tags(self))
             .finish()
+    }
+}
+
+/// Each tag by its name: the core's half, and the runtime's.
+struct Tags<'s, B: Backend>(&'s Shared<B>);
+
+impl<B: Backend> fmt::Debug for Tags<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tags = f.debug_map();
+        for (index, seats) in self.0.tags.iter().enumerate() {
+            let core = self.0.control.tag(TagIndex(index));
+            let both = fmt::from_fn(|f| {
+                f.debug_struct("Tag")
+                    .field("core", core)
+                    .field("threads", &Threads(&seats.seats))
+                    .field("dropped", &seats.dropped.get())
+                    .field("misplaced", &seats.misplaced.get())
+                    .finish()
+            });
+            tags.entry(&seats.name, &both);
+        }
+        tags.finish()
+    }
+}
+
+/// One line per worker, as in the core's half: its thread, and what it has run.
+struct Threads<'s>(&'s [Seat]);
+
+impl fmt::Debug for Threads<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut threads = f.debug_map();
+        for Seat { info, counts } in self.0 {
+            let (ran, panicked) = (counts.ran(), counts.panicked());
+            let cpu = info.cpu.map_or("any".to_owned(), |cpu| cpu.to_string());
+            threads.entry(
+                &info.index,
+                &format_args!(
+                    "{:?}, CPU {cpu}: {ran} ran, {panicked} panics",
+                    info.thread_name
+                ),
+            );
+        }
+        threads.finish()
     }
 }

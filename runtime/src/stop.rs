@@ -9,8 +9,9 @@
 //! dropped there begins to stop without waiting.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::mem;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -46,13 +47,13 @@ pub enum ShutdownError {
 }
 
 /// How far a runtime's end has come.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Stopping {
     progress: Mutex<Progress>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Progress {
     phase: Phase,
     /// For each tag, how many workers have started.
@@ -67,7 +68,7 @@ struct Progress {
     events: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 enum Phase {
     #[default]
     Running,
@@ -300,6 +301,34 @@ impl Progress {
     }
 }
 
+/// Never waits for the lock, whose holder may be what is looked into, and holds it for no write.
+impl fmt::Debug for Stopping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let progress = match self.progress.try_lock() {
+            Ok(progress) => progress,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return f.write_str("changing at this moment"),
+        };
+        let (phase, abandon) = (progress.phase.clone(), progress.abandon);
+        let (started, left) = (
+            progress.started.iter().sum::<usize>(),
+            progress.running.len(),
+        );
+        let deadline = progress.deadline;
+        drop(progress);
+        let deadline = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        f.debug_struct("Stop")
+            .field("phase", &phase)
+            .field(
+                "threads",
+                &format_args!("{left} of {started} have not ended"),
+            )
+            .field("abandon", &abandon)
+            .field("deadline_in", &deadline)
+            .finish()
+    }
+}
+
 impl StillRunning {
     fn of<B: Backend>(shared: &Shared<B>, slot: Slot) -> Self {
         let info = &shared.tags[slot.tag.0].seats[slot.worker.0].info;
@@ -329,5 +358,19 @@ impl Report {
                 .collect(),
             elapsed: began.elapsed(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_shown_without_its_lock() {
+        let stopping = Stopping::default();
+        let progress = stopping.lock();
+        assert_eq!(format!("{stopping:?}"), "changing at this moment");
+        drop(progress);
+        assert!(format!("{stopping:?}").starts_with("Stop { phase: Running, "));
     }
 }

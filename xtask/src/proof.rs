@@ -61,7 +61,7 @@ const CHECKS: [Check; 6] = [
     Check {
         name: "ThreadSanitizer",
         line: "xtask tsan",
-        minutes: 12,
+        minutes: 20,
         needs: &tsan::NEEDS,
     },
     Check {

@@ -14,7 +14,7 @@ use crate::run::Step;
 pub(crate) const NEEDS: [Component; 1] = [Component::RustSrc];
 
 /// The files of the behaviour tests in which threads meet most.
-const STRESSED: &str = "batch:: handles:: lone:: run_queue:: stop_race::";
+const STRESSED: &str = "batch:: handles:: stress::";
 
 pub(crate) fn run() -> Result<()> {
     require("ThreadSanitizer", &NEEDS)?;
@@ -34,7 +34,7 @@ fn step(host: &str) -> Step {
     .env("RUSTFLAGS", "-Zsanitizer=thread")
     .env("CARGO_TARGET_DIR", "target/tsan")
     .env("TSAN_OPTIONS", "halt_on_error=1")
-    .limit(Duration::from_secs(10 * 60))
+    .limit(Duration::from_secs(20 * 60))
 }
 
 #[cfg(test)]

@@ -92,3 +92,15 @@ fn a_signal_across_the_wrap_is_a_signal() {
         assert_eq!(script.calls(), []);
     }
 }
+
+#[test]
+fn a_lot_that_counts_no_waiters_does_not_say_there_are_none() {
+    let shown = [Skip::WhenNobodyWaits, Skip::Never].map(|skip| format!("{:?}", lot(skip, 3).0));
+    assert_eq!(
+        shown,
+        [
+            "ParkingLot { signals: 3, stopped: false, waiters: 0, .. }",
+            "ParkingLot { signals: 3, stopped: false, waiters: not counted, .. }",
+        ]
+    );
+}

@@ -5,6 +5,7 @@
 mod script;
 
 mod config;
+mod dump;
 mod full;
 mod looking;
 mod lost_steal;

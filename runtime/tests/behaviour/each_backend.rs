@@ -64,20 +64,26 @@ macro_rules! tests_on {
         $(
             #[test]
             fn $name() {
-                crate::each_backend::within(crate::each_backend::limit(), super::$name::<$backend>);
+                crate::each_backend::within(
+                    concat!(module_path!(), "::", stringify!($name)),
+                    crate::each_backend::limit(),
+                    super::$name::<$backend>,
+                );
             }
         )+
     };
 }
 
-/// Runs `body` and fails if it has not ended in time.
-pub(crate) fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
+/// Runs `body` on a thread of the test's name and fails if it has not ended in time.
+pub(crate) fn within(test: &str, limit: Duration, body: impl FnOnce() + Send + 'static) {
     let (ended, wait) = mpsc::channel::<()>();
-    let thread = thread::spawn(move || {
+    let thread = thread::Builder::new().name(test.to_owned());
+    let thread = thread.spawn(move || {
         // Dropped at the end, also by a panic.
         let _ended = ended;
         body();
     });
+    let thread = thread.unwrap();
     if let Err(RecvTimeoutError::Timeout) = wait.recv_timeout(limit) {
         panic!("hangs: not done within {limit:?}");
     }

@@ -14,17 +14,14 @@ mod builder;
 #[cfg(target_os = "linux")]
 mod child;
 mod dropping;
+mod dump;
 mod handles;
 mod hooks;
-mod lone;
-mod lot;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod process;
-mod run_queue;
 mod spawn;
 mod stop;
-mod stop_race;
 mod stress;
 #[cfg(target_os = "linux")]
 mod threads;

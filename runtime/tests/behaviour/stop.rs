@@ -19,7 +19,6 @@ on_each_backend!(
     a_stop_takes_as_long_as_its_work,
     nothing_is_left_after_the_stop,
     an_unused_runtime_stops_at_once,
-    starts_and_stops,
     a_task_that_respawns_itself_cannot_hold_it_up,
     a_dropped_task_may_spawn_and_stop,
     a_deadline_bounds_the_stop,
@@ -239,19 +238,6 @@ fn an_unused_runtime_stops_at_once<B: Backend>() {
     assert_eq!((report.ran, report.dropped), (0, 0));
     assert!(report.is_complete());
     drop(crate::common::runtime::<B>(4));
-}
-
-/// S13, S15: the stop meets workers in every phase of falling asleep.
-fn starts_and_stops<B: Backend>() {
-    for round in 0..300 {
-        let runtime = runtime::<B>(2);
-        if round % 2 == 0 {
-            assert_eq!(runtime.spawn(move || round).join().unwrap(), round);
-        }
-        for _ in 0..round * 7 % 607 {
-            std::hint::spin_loop();
-        }
-    }
 }
 
 /// S11.

@@ -1,26 +1,37 @@
-//! How long stress tests run, and with which dice.
+//! Stress tests: many rounds in which threads meet, with dice for their pauses and a watchdog over their waits.
 //!
 //! * `PARKADE_STRESS` is a whole number, by default 1: every stress test does so many times its usual
 //!   rounds, and may take so many times as long. A million lone submits on each backend, for example:
 //!
 //!   ```text
-//!   PARKADE_STRESS=50 cargo test --release -p parkade --test behaviour lone -- --test-threads=1
+//!   PARKADE_STRESS=50 cargo test --release -p parkade --test behaviour stress::lone -- --test-threads=1
 //!   ```
 //!
 //! * `PARKADE_SEED` replays the choices (not the threads' timing) of a test that failed: it prints its own.
+//! * `PARKADE_STRESS_RECORD` names a file; each test that has passed appends a line to it, with the id of its
+//!   scenario and the number of its rounds.
+
+mod batches_of_one;
+mod finishing;
+mod lifetime;
+mod lone;
+mod lot;
+mod run_queue;
+mod stop_race;
+pub(crate) mod watchdog;
 
 use std::any::type_name;
 use std::env;
-use std::fmt::Display;
-use std::ops::{Deref, DerefMut};
+use std::fmt::{Debug, Display};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::ops::{Deref, DerefMut, Range};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::each_backend::multiplier;
-
-/// How long one thing may take that should take microseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+use watchdog::{PATIENCE, Watchdog};
 
 /// What a variable says, if it is set.
 fn variable<N: FromStr>(name: &str) -> Option<N>
@@ -37,10 +48,66 @@ where
     }
 }
 
-/// `usual` rounds, times `PARKADE_STRESS`; only `under_miri` there, which is some thousand times slower.
-pub(crate) fn rounds(usual: u64, under_miri: u64) -> u64 {
-    let rounds = if cfg!(miri) { under_miri } else { usual };
-    rounds * u64::from(multiplier())
+/// One run of a stress test. Make it before what is watched, so that it still watches when that is dropped.
+pub(crate) struct Run {
+    scenario: &'static str,
+    rounds: u64,
+    pub(crate) dice: Dice,
+    watchdog: Watchdog,
+}
+
+impl Run {
+    /// A run of `usual` rounds, times `PARKADE_STRESS`; of only `under_miri` there, which is some thousand times
+    /// slower.
+    pub(crate) fn new(scenario: &'static str, usual: u64, under_miri: u64) -> Self {
+        let rounds = if cfg!(miri) { under_miri } else { usual } * u64::from(multiplier());
+        let dice = Dice::new();
+        let test = thread::current().name().unwrap_or("a test").to_owned();
+        let seed = dice.seed;
+        let fail = move |hang: String| {
+            watchdog::end_with(&format!(
+                "{test} ({scenario}, PARKADE_SEED={seed}) hangs: {hang}"
+            ))
+        };
+        Self {
+            scenario,
+            rounds,
+            dice,
+            watchdog: Watchdog::new(PATIENCE, fail),
+        }
+    }
+
+    pub(crate) fn rounds(&self) -> Range<u64> {
+        0..self.rounds
+    }
+
+    /// Shows `subject`, instead of the last one, if the test hangs.
+    pub(crate) fn watch<T: Debug + Send + Sync + 'static>(&self, subject: T) -> Arc<T> {
+        let subject = Arc::new(subject);
+        self.watchdog.watch(&subject);
+        subject
+    }
+
+    /// Says that the test goes on: before each wait.
+    pub(crate) fn step(&self) {
+        self.watchdog.step();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let Some(file) = env::var_os("PARKADE_STRESS_RECORD") else {
+            return;
+        };
+        if !thread::panicking() {
+            let mut file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(file)
+                .unwrap();
+            writeln!(file, "{} {}", self.scenario, self.rounds).unwrap();
+        }
+    }
 }
 
 /// Random choices whose seed is printed if the test fails.
@@ -50,7 +117,7 @@ pub(crate) struct Dice {
 }
 
 impl Dice {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         let seed = variable("PARKADE_SEED").unwrap_or_else(|| fastrand::u64(..));
         let rng = fastrand::Rng::with_seed(seed);
         Self { seed, rng }
@@ -109,23 +176,15 @@ pub(crate) fn pause(hints: u32) {
     }
 }
 
-/// Polls until `condition` holds, never asleep for longer than a yield; false if it does not in time.
-pub(crate) fn soon(condition: impl Fn() -> bool) -> bool {
-    let mut give_up = None;
-    for turn in 0_u32.. {
-        if condition() {
-            return true;
-        }
+/// Polls until `condition` holds, never asleep for longer than a yield. It is the watchdog that gives up.
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    let mut turn = 0_u32;
+    while !condition() {
         if turn < 200 && !cfg!(miri) {
+            turn += 1;
             std::hint::spin_loop();
         } else {
             thread::yield_now();
         }
-        // The clock is looked at rarely, and not at all by a round that ends as it should.
-        if turn % 4096 == 4095 && Instant::now() > *give_up.get_or_insert(Instant::now() + PATIENCE)
-        {
-            break;
-        }
     }
-    false
 }

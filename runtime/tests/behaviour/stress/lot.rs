@@ -2,10 +2,11 @@
 //!
 //! Between the threads everything is Relaxed but what the lot itself brings.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crate::stress::{self, Dice};
+use crate::stress::{self, Dice, Run};
 use parkade::{Backend, FenceChoice};
 use parkade_core::{ParkingLot, Skip, Slot, TagIndex, WorkerIndex};
 
@@ -14,25 +15,30 @@ on_each_backend!(
     two_waiters_sleep_past_no_signal,
     four_waiters_sleep_past_no_signal,
     waiters_sleep_past_no_signal_across_the_wrap,
+    a_signal_to_nobody_ends_the_next_wait,
+    a_stop_races_the_first_wait,
 );
 
-/// W1 on a bare lot, in short.
+/// W1 on a bare lot.
 fn one_waiter_sleeps_past_no_signal<B: Backend>() {
     lone_signals::<B>(1);
 }
 
-/// W1 on a bare lot, in short.
+/// W1 on a bare lot.
 fn two_waiters_sleep_past_no_signal<B: Backend>() {
     lone_signals::<B>(2);
 }
 
-/// W1 on a bare lot, in short.
+/// W1 on a bare lot.
 fn four_waiters_sleep_past_no_signal<B: Backend>() {
     lone_signals::<B>(4);
 }
 
 fn lone_signals<B: Backend>(waiters: usize) {
-    let sleeps = Board::new::<B>(0).run(waiters, stress::rounds(20_000, 5));
+    let mut run = Run::new("W1", 20_000, 5);
+    let board = run.watch(Board::new::<B>(0));
+    let rounds = run.rounds().end;
+    let sleeps = board.run(&mut run, waiters, rounds);
     assert!(sleeps > 0, "nobody ever waited");
 }
 
@@ -41,15 +47,50 @@ fn lone_signals<B: Backend>(waiters: usize) {
 fn waiters_sleep_past_no_signal_across_the_wrap<B: Backend>() {
     const SIGNALS_BEFORE_THE_WRAP: u32 = 1 << 31;
     let mut sleeps = 0;
-    for _ in 0..stress::rounds(200, 2) {
-        let board = Board::new::<B>(SIGNALS_BEFORE_THE_WRAP - 10);
-        sleeps += board.run(2, 10);
+    let mut run = Run::new("W12", 200, 2);
+    for _ in run.rounds() {
+        let board = run.watch(Board::new::<B>(SIGNALS_BEFORE_THE_WRAP - 10));
+        sleeps += board.run(&mut run, 2, 10);
         for _ in 0..20 {
             let _ = board.lot.signal(1 << 30);
             assert!(board.lot.is_stopped(), "{:?}", board.lot);
         }
     }
     assert!(sleeps > 0, "nobody ever waited");
+}
+
+/// W2: with a state from before the signal nobody sleeps, whether the signaller found a waiter or not.
+fn a_signal_to_nobody_ends_the_next_wait<B: Backend>() {
+    let run = Run::new("W2", 1_000, 5);
+    let board = run.watch(Board::new::<B>(u32::MAX >> 3));
+    for _ in run.rounds() {
+        run.step();
+        let before = board.lot.state();
+        assert_eq!(board.lot.signal(1), 0, "there is nobody to wake");
+        board.lot.wait(before);
+    }
+}
+
+/// S13: the stop comes while a thread that has just begun waits for the first time, or is about to.
+fn a_stop_races_the_first_wait<B: Backend>() {
+    let mut run = Run::new("S13", 1_000, 5);
+    for _ in run.rounds() {
+        let board = run.watch(Board::new::<B>(0));
+        let has_begun = AtomicBool::new(false);
+        run.step();
+        thread::scope(|scope| {
+            let _stop = StopAtEnd(&board);
+            let (dice, board, has_begun) = (run.dice.fork(), &board, &has_begun);
+            let waiter = scope.spawn(move || {
+                has_begun.store(true, Ordering::Relaxed);
+                board.wait(dice);
+            });
+            stress::until(|| has_begun.load(Ordering::Relaxed));
+            stress::pause(run.dice.linger());
+            let _ = board.lot.stop();
+            waiter.join().unwrap();
+        });
+    }
 }
 
 /// Work that is a number only: so many are published, so many are taken.
@@ -79,18 +120,17 @@ impl Board<()> {
 impl<K: parkade_core::Park> Board<K> {
     /// Publishes two items a round, with a random pause between them, while waiters take them. Returns how
     /// often these found nothing and waited.
-    fn run(&self, waiters: usize, rounds: u64) -> u64 {
-        let mut dice = Dice::new();
+    fn run(&self, run: &mut Run, waiters: usize, rounds: u64) -> u64 {
         thread::scope(|scope| {
             let _stop = StopAtEnd(self);
             for _ in 0..waiters {
-                let dice = dice.fork();
+                let dice = run.dice.fork();
                 scope.spawn(|| self.wait(dice));
             }
             for _ in 0..rounds {
-                self.publish_and_wait();
-                stress::pause(dice.pause());
-                self.publish_and_wait();
+                self.publish_and_wait(run);
+                stress::pause(run.dice.pause());
+                self.publish_and_wait(run);
             }
             assert!(!self.lot.is_stopped(), "{:?}", self.lot);
         });
@@ -98,15 +138,12 @@ impl<K: parkade_core::Park> Board<K> {
         self.sleeps.load(Ordering::Relaxed)
     }
 
-    fn publish_and_wait(&self) {
+    fn publish_and_wait(&self, run: &Run) {
+        run.step();
         let item = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         let woken = self.lot.signal(1);
         assert!(woken <= 1, "{woken} woken by one signal");
-        assert!(
-            stress::soon(|| self.taken.load(Ordering::Relaxed) == item),
-            "signal {item} is slept past: {:?}",
-            self.lot
-        );
+        stress::until(|| self.taken.load(Ordering::Relaxed) == item);
     }
 
     fn wait(&self, mut dice: Dice) {
@@ -131,6 +168,17 @@ impl<K: parkade_core::Park> Board<K> {
             .taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         taken.is_ok()
+    }
+}
+
+impl<K> fmt::Debug for Board<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Board")
+            .field("lot", &self.lot)
+            .field("published", &self.published)
+            .field("taken", &self.taken)
+            .field("sleeps", &self.sleeps)
+            .finish()
     }
 }
 

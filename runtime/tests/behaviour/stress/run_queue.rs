@@ -9,14 +9,15 @@
 //! never would:
 //!
 //! ```text
-//! MIRIFLAGS=-Zmiri-many-seeds=0..64 cargo +nightly miri test -p parkade --test behaviour run_queue
+//! MIRIFLAGS=-Zmiri-many-seeds=0..64 cargo +nightly miri test -p parkade --test behaviour stress::run_queue
 //! ```
 
+use std::fmt;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::stress::{self, Dice};
+use crate::stress::{self, Dice, Run};
 use parkade::{Backend, FenceChoice};
 use parkade_core::{Owner, RunQueue, Steal, Task};
 
@@ -25,15 +26,16 @@ on_each_backend!(each_task_is_taken_once);
 /// Q11, with the backend's own fences: `membarrier` on Linux, sequentially consistent ones elsewhere and under
 /// Miri.
 fn each_task_is_taken_once<B: Backend>() {
-    let mut dice = Dice::new();
+    let mut run = Run::new("Q11", 60, 2);
     let fences = B::new(FenceChoice::Auto).fences();
     // Every shape with every number of thieves, in turn; Miri gets to a few of them with each of its seeds.
-    let first = dice.u64(..12);
-    for turn in first..first + stress::rounds(60, 2) {
+    let first = run.dice.u64(..12);
+    for turn in run.rounds().map(|round| first + round) {
         let (capacity, batch) = [(2, 1), (4, 1), (4, 2)][(turn % 3) as usize];
         let thieves = 1 + (turn / 3 % 4) as usize;
         let shape = Shape { capacity, batch };
-        Arena::<B>::new(shape, fences, thieves, &mut dice).fight(&mut dice);
+        let arena = Arena::<B>::new(shape, fences, thieves, &mut run.dice);
+        run.watch(arena).fight(&mut run);
     }
 }
 
@@ -88,19 +90,19 @@ impl<B: Backend> Arena<B> {
         }
     }
 
-    fn fight(&self, dice: &mut Dice) {
+    fn fight(&self, run: &mut Run) {
         let ready = Barrier::new(1 + self.thieves.len());
         thread::scope(|scope| {
             let _over = OverAtEnd(&self.is_over);
             for me in 0..self.thieves.len() {
-                let (ready, dice) = (&ready, dice.fork());
+                let (ready, dice) = (&ready, run.dice.fork());
                 scope.spawn(move || {
                     ready.wait();
                     self.rob(me, dice);
                 });
             }
             ready.wait();
-            self.defend(dice);
+            self.defend(run);
         });
         for (task, taken) in self.taken.iter().enumerate() {
             let taken = taken.load(Ordering::Relaxed);
@@ -118,23 +120,21 @@ impl<B: Backend> Arena<B> {
 
     /// The owner: pushes and pops in random bursts, half of them of a single task; now and then it leaves all
     /// to the thieves.
-    fn defend(&self, dice: &mut Dice) {
+    fn defend(&self, run: &mut Run) {
         for (index, queue) in self.owners.iter().enumerate() {
+            run.step();
             self.current.store(index, Ordering::Relaxed);
             let owner = queue.owner().unwrap();
             let mut tasks = index * TASKS..(index + 1) * TASKS;
             while !tasks.is_empty() {
-                let burst = if dice.bool() {
+                let burst = if run.dice.bool() {
                     1
                 } else {
-                    dice.usize(1..=self.shape.capacity)
+                    run.dice.usize(1..=self.shape.capacity)
                 };
                 self.push(&owner, tasks.by_ref().take(burst));
-                match dice.u32(..16) {
-                    0 => assert!(
-                        stress::soon(|| queue.is_empty()),
-                        "nobody steals from {queue:?}"
-                    ),
+                match run.dice.u32(..16) {
+                    0 => stress::until(|| queue.is_empty()),
                     1..4 => {}
                     _ => (0..burst).for_each(|_| self.take(owner.pop())),
                 }
@@ -199,6 +199,19 @@ impl<B: Backend> Arena<B> {
         let cargo = self.cargo[task].load(Ordering::Relaxed);
         assert_eq!(cargo, !task, "task {task} came without its cargo");
         self.taken[task].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<B: Backend> fmt::Debug for Arena<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let current = self.current.load(Ordering::Relaxed);
+        f.debug_struct("Arena")
+            .field("shape", &self.shape)
+            .field("current", &current)
+            .field("owner", &self.owners[current])
+            .field("thieves", &self.thieves)
+            .field("stolen", &self.stolen)
+            .finish_non_exhaustive()
     }
 }
 

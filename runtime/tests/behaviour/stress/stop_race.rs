@@ -8,8 +8,7 @@ use std::thread;
 
 use parkade::{Backend, JoinError, Policy, Priority, RuntimeOn, Tag, TagRef};
 
-use crate::common::eventually;
-use crate::stress;
+use crate::stress::{self, Run};
 
 on_each_backend!(every_kind_of_submit_races_the_stop);
 
@@ -104,11 +103,13 @@ fn submit<B: Backend>(tag: TagRef<'_, B>, turn: usize, closures: &Arc<Closures>)
 
 /// S1.
 fn every_kind_of_submit_races_the_stop<B: Backend>() {
-    for round in 0..usize::try_from(stress::rounds(40, 2)).unwrap() {
-        let policy = [Policy::Drain, Policy::Abandon][round % 2];
+    let mut run = Run::new("S1", 40, 2);
+    for round in run.rounds() {
+        run.step();
+        let policy = [Policy::Drain, Policy::Abandon][(round % 2) as usize];
         let closures = Arc::new(Closures::default());
-        let runtime: Arc<RuntimeOn<B>> = Arc::new(
-            RuntimeOn::builder()
+        let runtime = run.watch(
+            RuntimeOn::<B>::builder()
                 .tag(Tag::new("outside").workers(2).run_queue(4))
                 .tag(Tag::new("inside").workers(1).run_queue(4).inbox_limit(16))
                 .build()
@@ -152,9 +153,9 @@ fn every_kind_of_submit_races_the_stop<B: Backend>() {
                     told
                 })
             };
-            eventually("submits are on their way", || {
-                submits.load(Ordering::Relaxed) > 10 * round
-            });
+            // The stop comes the later, the more rounds there have been, up to a limit, and never quite the same.
+            let late = 10 * usize::try_from(round).unwrap().min(40) + run.dice.usize(..10);
+            stress::until(|| submits.load(Ordering::Relaxed) > late);
             let report = runtime.shutdown(policy, None).unwrap();
             let mut told = Told::default();
             outside

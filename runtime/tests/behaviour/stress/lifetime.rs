@@ -1,0 +1,42 @@
+//! Runtimes that live for a moment: the stop meets workers in every phase of beginning, running and falling
+//! asleep.
+
+use crate::common::runtime;
+use crate::stress::{self, Run, watchdog::PATIENCE};
+use parkade::{Backend, Policy};
+
+on_each_backend!(start_and_stop, one_task_joined_and_the_runtime_dropped,);
+
+/// S3 without its timer, and S13: whatever its workers are at, each stop is complete, and soon.
+fn start_and_stop<B: Backend>() {
+    let mut run = Run::new("S3", 500, 3);
+    for _ in run.rounds() {
+        run.step();
+        let workers = run.dice.usize(1..=3);
+        let runtime = run.watch(runtime::<B>(workers));
+        stress::pause(run.dice.pause());
+        let policy = [Policy::Drain, Policy::Abandon][run.dice.usize(..2)];
+        let report = runtime.shutdown(policy, None).unwrap();
+        assert!(report.is_complete(), "{report}");
+        assert_eq!((report.ran, report.dropped), (0, 0), "{report}");
+        assert!(report.elapsed < PATIENCE, "{report}");
+    }
+}
+
+/// S15: the drop comes while the worker that has run the task is on its way to sleep. Every other round it is a
+/// stop first, which can be looked into if it hangs.
+fn one_task_joined_and_the_runtime_dropped<B: Backend>() {
+    let mut run = Run::new("S15", 500, 3);
+    for round in run.rounds() {
+        run.step();
+        let workers = run.dice.usize(1..=2);
+        let runtime = run.watch(runtime::<B>(workers));
+        let cargo = Box::new(round);
+        assert_eq!(*runtime.spawn(move || cargo).join().unwrap(), round);
+        stress::pause(run.dice.linger());
+        if run.dice.bool() {
+            let report = runtime.shutdown(Policy::Drain, None).unwrap();
+            assert_eq!((report.ran, report.dropped), (1, 0), "{report}");
+        }
+    }
+}
