@@ -4,6 +4,8 @@
 //! A worker is *awake*, counted as a searcher or not, or *announced*; [`crate::idle`] has the protocol
 //! and its numbers.
 
+mod search;
+
 use core::cell::Cell;
 use core::fmt;
 
@@ -14,19 +16,14 @@ use crate::idle::{Cancelled, Wake};
 use crate::inbox::Refused;
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
-use crate::run_queue::{Owner, Steal};
+use crate::run_queue::Owner;
 use crate::sync::{Ordering, fence, heavy, left_out, light};
 use crate::tag::{Cause, Tag, closed};
 use crate::task::Task;
-use crate::walk::{Dice, Walk};
+use crate::walk::Dice;
 
-/// Every how many picks a worker looks at inboxes before its own run queue, so that endless local work
-/// does not starve tasks from outside. A prime, as in Go's scheduler, so that it does not beat with
-/// periods of the load.
-pub const FAIRNESS_PERIOD: u32 = 61;
-
-/// How many tasks a worker moves from an inbox to its run queue at most, beyond the one that it takes.
-pub const TAKE_BATCH: usize = 31;
+use search::Found;
+pub use search::{FAIRNESS_PERIOD, TAKE_BATCH};
 
 /// What a worker's thread must do next.
 #[derive(Debug)]
@@ -64,12 +61,6 @@ enum Phase {
     Awake { counted: bool },
     /// The own bit is set, or was until somebody claimed it.
     Announced,
-}
-
-/// A task, and how many more came to the own run queue with it.
-struct Found {
-    task: Task,
-    moved: usize,
 }
 
 impl<'c, P: Platform> Worker<'c, P> {
@@ -388,99 +379,6 @@ impl<'c, P: Platform> Worker<'c, P> {
         self.retired.set(true);
         self.group.doing.note(Activity::Leaving);
         Some(Next::Retire)
-    }
-
-    /// The looking order: mailbox; priority inbox, but for ageing picks; own run queue; own inbox; then
-    /// every other worker's. Every 61st pick (`FAIRNESS_PERIOD`) inboxes go before run queues.
-    #[inline]
-    fn find(&self) -> Option<Found> {
-        let pick = self.picks.get().wrapping_add(1);
-        self.picks.set(pick);
-        let alone = |task| Found { task, moved: 0 };
-        if let Some(task) = self.group.mailbox.pop() {
-            return Some(alone(task));
-        }
-        if !self.tag.priority.is_empty()
-            && !pick.is_multiple_of(self.tag.ageing)
-            && let Some(task) = self.tag.priority.pop()
-        {
-            return Some(alone(task));
-        }
-        if pick.is_multiple_of(FAIRNESS_PERIOD)
-            && let Some(found) = self.find_in_turn()
-        {
-            return Some(found);
-        }
-        if let Some(task) = self.queue.pop() {
-            return Some(alone(task));
-        }
-        self.find_elsewhere()
-            .or_else(|| self.tag.priority.pop().map(alone))
-    }
-
-    /// One group of the tag, in rotation, else the own inbox. The one whose turn it is comes first: were
-    /// it the own one always, an own inbox that never empties would starve all others. Its run queue is
-    /// robbed as well: its worker may have moved an inbox there, and block.
-    #[cold]
-    fn find_in_turn(&self) -> Option<Found> {
-        let turn = (self.rotation.get() + 1) % self.tag.groups.len();
-        self.rotation.set(turn);
-        let group = &self.tag.groups[turn];
-        self.take_from(group, 0)
-            .or_else(|| self.steal_from(group))
-            .or_else(|| self.take_from(self.group, 0))
-    }
-
-    /// The own inbox, then every other worker's run queue and inbox.
-    fn find_elsewhere(&self) -> Option<Found> {
-        if let Some(found) = self.take_from(self.group, TAKE_BATCH) {
-            return Some(found);
-        }
-        let mut dice = self.dice.get();
-        let walk = Walk::new(self.tag.groups.len(), &mut dice);
-        self.dice.set(dice);
-        for index in walk {
-            if index == self.slot.worker.0 {
-                continue;
-            }
-            let victim = &self.tag.groups[index];
-            // The inbox first: its lock buys a batch of the oldest tasks, the run queue's heavy fence
-            // one.
-            if let Some(found) = self.take_from(victim, TAKE_BATCH) {
-                return Some(found);
-            }
-            if let Some(found) = self.steal_from(victim) {
-                return Some(found);
-            }
-        }
-        None
-    }
-
-    fn steal_from(&self, victim: &Group<P>) -> Option<Found> {
-        if core::ptr::eq(victim, self.group) {
-            return None;
-        }
-        // In a closed tag nothing is moved, as from a closed inbox.
-        let stolen = if self.tag.is_open() {
-            victim.run_queue.steal_into(&self.queue)
-        } else {
-            victim.run_queue.steal()
-        };
-        match stolen {
-            Steal::Taken(task, moved) => {
-                bump(&self.group.counters.stolen, 1 + moved);
-                Some(Found { task, moved })
-            }
-            Steal::Empty | Steal::Lost => None,
-        }
-    }
-
-    fn take_from(&self, group: &Group<P>, limit: usize) -> Option<Found> {
-        let (task, moved) = group.inbox.take(&self.queue, limit)?;
-        if !core::ptr::eq(group, self.group) {
-            bump(&self.group.counters.stolen, 1 + moved);
-        }
-        Some(Found { task, moved })
     }
 }
 
