@@ -67,7 +67,7 @@ const PARTS: [Part; 5] = [
 ];
 
 /// How long a part may take: of the quick form on a slow machine, its build included, and of the whole.
-const QUICK_LIMIT: Duration = Duration::from_secs(5 * 60);
+const QUICK_LIMIT: Duration = Duration::from_secs(8 * 60);
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) fn run(options: &Options) -> Result<()> {

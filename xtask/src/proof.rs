@@ -55,7 +55,7 @@ const CHECKS: [Check; 6] = [
     Check {
         name: "Miri",
         line: "xtask miri --quick",
-        minutes: 12,
+        minutes: 16,
         needs: &miri::NEEDS,
     },
     Check {
