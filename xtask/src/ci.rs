@@ -105,6 +105,21 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
         ("mutants", Step::cargo("xtask mutants --no-miri")),
         ("stress", Step::cargo("xtask stress --seconds 20")),
     ]);
+    steps.extend([
+        (
+            "kernel: format",
+            Step::cargo("fmt --manifest-path kernel/Cargo.toml --check"),
+        ),
+        (
+            "kernel: lints",
+            Step::cargo(
+                "clippy --locked --config kernel/.cargo/config.toml \
+                 --manifest-path kernel/Cargo.toml --target riscv64gc-unknown-none-elf \
+                 -- -D warnings",
+            ),
+        ),
+        ("kernel", Step::cargo("xtask kernel")),
+    ]);
     if with_bench {
         steps.extend([
             (

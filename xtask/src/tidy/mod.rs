@@ -109,6 +109,21 @@ const RULES: &[Rule] = &[
         enforced: Enforced::Here(unsafety::core),
     },
     Rule {
+        name: "kernel-imports",
+        says: "the kernel names neither std nor alloc, neither the runtime nor its backends",
+        enforced: Enforced::Here(imports::kernel),
+    },
+    Rule {
+        name: "kernel-cfg",
+        says: "the kernel asks for its target only where it picks a machine",
+        enforced: Enforced::Here(cfgs::kernel),
+    },
+    Rule {
+        name: "kernel-boots",
+        says: "the core, unchanged, boots without an operating system or an allocator and holds its properties",
+        enforced: Enforced::By("cargo xtask kernel"),
+    },
+    Rule {
         name: "unsafe-files",
         says: "unsafe code stands only in the files whose purpose it is",
         enforced: Enforced::Here(unsafety::elsewhere),
