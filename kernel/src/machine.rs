@@ -6,6 +6,8 @@
 
 use spin::Once;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use crate::aarch64::Virt as Board;
 #[cfg(target_arch = "riscv64")]
 pub(crate) use crate::riscv64::Virt as Board;
 

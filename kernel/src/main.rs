@@ -16,6 +16,8 @@ mod scheduler;
 mod verdict;
 mod watchdog;
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "riscv64")]
 mod riscv64;
 

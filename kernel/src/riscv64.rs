@@ -233,10 +233,13 @@ impl Machine for Virt {
     }
 
     fn give_way() {
-        // A `wfi` with an interrupt pending ends at once, and the emulator's turn with it.
-        Self::ring(Self::hart());
-        Self::sleep();
-        Self::silence();
+        // A `wfi` with an interrupt pending ends at once, and the emulator's turn with it. Masked: a handler
+        // would silence the ring before the `wfi`, which then waits for another that does not come.
+        machine::masked(|| {
+            Self::ring(Self::hart());
+            Self::sleep();
+            Self::silence();
+        });
     }
 
     fn mask() -> bool {

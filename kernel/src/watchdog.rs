@@ -55,11 +55,16 @@ pub(crate) fn sleep(ticks: u64) {
             // A stale ring would keep the hart awake; whoever parks later looks before it sleeps.
             Board::silence();
         }
-        Board::set_timer(if Board::hart() == 0 {
-            DEADLINE.load(Ordering::Relaxed)
-        } else {
-            u64::MAX
-        });
+        rearm();
+    });
+}
+
+/// Gives the own timer back to the watchdog, on hart 0, or to nobody.
+pub(crate) fn rearm() {
+    Board::set_timer(if Board::hart() == 0 {
+        DEADLINE.load(Ordering::Relaxed)
+    } else {
+        u64::MAX
     });
 }
 

@@ -118,6 +118,14 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Step)> {
                  -- -D warnings",
             ),
         ),
+        (
+            "kernel: lints, second port",
+            Step::cargo(
+                "clippy --locked --config kernel/.cargo/config.toml \
+                 --manifest-path kernel/Cargo.toml --target aarch64-unknown-none \
+                 -- -D warnings",
+            ),
+        ),
         ("kernel", Step::cargo("xtask kernel")),
     ]);
     if with_bench {

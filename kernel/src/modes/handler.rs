@@ -21,14 +21,15 @@ use crate::watchdog;
 /// Tasks in all, from handlers and from batches.
 const TASKS: usize = 1_000;
 
-/// Tasks of a slow batch, and the turns of a loop that each takes inside the lock.
+/// Tasks of a slow batch; each takes its share of an interval, inside the lock.
 const BATCH: usize = 4;
-const SLOW: usize = 3_000;
 
-/// The least time between two ticks of a hart: what so many turns of a loop take, in ticks of the clock. An
-/// emulator that counts instructions has its own idea of time.
-const INTERVAL: usize = 20_000;
-static TICKS: AtomicU64 = AtomicU64::new(0);
+/// The least time between two ticks of a hart: what so many turns of a loop take, and not less than so many
+/// microseconds, or harts would come to nothing but their handlers. An emulator that counts instructions has
+/// its own idea of time.
+const TURNS: usize = 20_000;
+const LEAST: u64 = 200;
+static INTERVAL: AtomicU64 = AtomicU64::new(0);
 
 static TALLY: Tally<TASKS> = Tally::new();
 
@@ -41,14 +42,15 @@ static SCHEDULER: Once<&'static TaskControl<Kernel>> = Once::new();
 pub(super) fn run(hart: usize, boot: Boot) {
     if hart == 0 {
         let before = Board::now();
-        super::busy(INTERVAL);
-        TICKS.store(Board::now() - before, Ordering::Relaxed);
+        super::busy(TURNS);
+        let interval = (Board::now() - before).max(watchdog::ticks(LEAST));
+        INTERVAL.store(interval, Ordering::Relaxed);
         ON_TIMER.call_once(|| tick);
         SCHEDULER.call_once(|| scheduler::build(0, ParkKind::Sound, &[scheduler::tag(boot.harts)]));
     }
     let control = scheduler::scheduler(0);
     let worker = scheduler::register(control, 0, hart);
-    Board::set_timer(Board::now() + TICKS.load(Ordering::Relaxed));
+    Board::set_timer(Board::now() + INTERVAL.load(Ordering::Relaxed));
     Board::unmask();
     let origin = Origin::new(boot.seed + hart);
     scheduler::work(&worker, |task| {
@@ -65,15 +67,14 @@ pub(super) fn run(hart: usize, boot: Boot) {
     }
 }
 
-/// The handler: one task, and the next tick.
+/// The handler: one task, and the next tick, until there are no more tasks to be made.
 fn tick() {
     watchdog::look();
-    let least = TICKS.load(Ordering::Relaxed);
-    let more = least * (MADE.load(Ordering::Relaxed) as u64 % 61) / 61;
-    Board::set_timer(Board::now() + least + more);
     let (Some(control), Some(task)) = (SCHEDULER.get(), make()) else {
-        return;
+        return watchdog::rearm();
     };
+    let least = INTERVAL.load(Ordering::Relaxed);
+    Board::set_timer(Board::now() + least + least * (task as u64 % 61) / 61);
     let origin = Origin::new(Board::hart() + task);
     let submitted = control.tags()[0].submit(Task::from_word(task), Priority::Normal, &origin);
     verdict::check(submitted.is_ok(), format_args!("refused: {submitted:?}"));
@@ -94,7 +95,8 @@ fn slow_batch(control: &TaskControl<Kernel>, origin: &Origin) {
         return;
     }
     let mut tasks = (0..BATCH).map_while(|_| {
-        super::busy(SLOW);
+        let until = Board::now() + INTERVAL.load(Ordering::Relaxed) / BATCH as u64;
+        while Board::now() < until {}
         make().map(Task::from_word)
     });
     let (_, refused) = control.tags()[0].submit_batch(&mut tasks, Priority::Normal, origin);

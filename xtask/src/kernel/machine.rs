@@ -22,12 +22,14 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Arch {
     Riscv64,
+    Aarch64,
 }
 
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Riscv64 => "riscv64",
+            Self::Aarch64 => "aarch64",
         })
     }
 }
@@ -36,12 +38,14 @@ impl Arch {
     fn target(self) -> &'static str {
         match self {
             Self::Riscv64 => "riscv64gc-unknown-none-elf",
+            Self::Aarch64 => "aarch64-unknown-none",
         }
     }
 
     fn emulator(self) -> &'static str {
         match self {
             Self::Riscv64 => "qemu-system-riscv64",
+            Self::Aarch64 => "qemu-system-aarch64",
         }
     }
 
@@ -49,12 +53,31 @@ impl Arch {
     fn package(self) -> &'static str {
         match self {
             Self::Riscv64 => "qemu-system-misc",
+            Self::Aarch64 => "qemu-system-arm",
         }
     }
 
     fn board(self) -> &'static [&'static str] {
         match self {
             Self::Riscv64 => &["-M", "virt", "-bios", "none"],
+            Self::Aarch64 => &[
+                "-M",
+                "virt",
+                "-cpu",
+                "cortex-a72",
+                "-nic",
+                "none",
+                "-semihosting",
+            ],
+        }
+    }
+
+    /// How many times each mode is run: what one processor has shown of the code that both share, the other
+    /// need not show again.
+    pub(super) fn runs(self) -> u32 {
+        match self {
+            Self::Riscv64 => 20,
+            Self::Aarch64 => 3,
         }
     }
 
@@ -62,6 +85,7 @@ impl Arch {
     fn parameters(self) -> u64 {
         match self {
             Self::Riscv64 => 0x87f0_0000,
+            Self::Aarch64 => 0x47f0_0000,
         }
     }
 }

@@ -31,9 +31,10 @@ pub(crate) struct Options {
     /// Run on this many harts only, 1 to 8; by default on 4, and a few times on 1, 2 and 8.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=8))]
     harts: Option<u8>,
-    /// How many times each mode is run in real time on the first number of harts.
-    #[arg(long, default_value_t = 20)]
-    runs: u32,
+    /// How many times each mode is run in real time on the first number of harts; by default 20, and 3 on the
+    /// second processor.
+    #[arg(long)]
+    runs: Option<u32>,
     /// Run this mode only.
     #[arg(long, value_parser = plan::mode)]
     mode: Option<&'static Mode>,
@@ -70,7 +71,8 @@ fn check(machine: &Machine, options: &Options) -> Result<Vec<String>> {
         println!("{arch}: parked harts, {} s", idle::WINDOW.as_secs());
         failures.extend(idle::check(machine, options.harts.unwrap_or(plan::HARTS)));
     }
-    let boots = plan::boots(options.mode, options.harts, options.runs, options.seeds);
+    let runs = options.runs.unwrap_or(arch.runs());
+    let boots = plan::boots(options.mode, options.harts, runs, options.seeds);
     let started = Instant::now();
     let outcomes = run_all(machine, &boots);
     if boots.is_empty() {
