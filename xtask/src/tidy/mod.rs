@@ -8,6 +8,7 @@
 
 mod arguments;
 mod cfgs;
+mod citations;
 mod files;
 mod imports;
 mod invariants;
@@ -122,6 +123,11 @@ const RULES: &[Rule] = &[
         name: "kernel-boots",
         says: "the core, unchanged, boots without an operating system or an allocator and holds its properties",
         enforced: Enforced::By("cargo xtask kernel"),
+    },
+    Rule {
+        name: "citations",
+        says: "each line that the page for kernels cites says what the page says",
+        enforced: Enforced::Here(citations::check),
     },
     Rule {
         name: "unsafe-files",
