@@ -41,9 +41,14 @@ static SCHEDULER: Once<&'static TaskControl<Kernel>> = Once::new();
 
 pub(super) fn run(hart: usize, boot: Boot) {
     if hart == 0 {
-        let before = Board::now();
-        super::busy(TURNS);
-        let interval = (Board::now() - before).max(watchdog::ticks(LEAST));
+        // The shortest of several: the host may be elsewhere meanwhile.
+        let measure = || {
+            let before = Board::now();
+            super::busy(TURNS);
+            Board::now() - before
+        };
+        let measured = (0..5).map(|_| measure()).min().unwrap_or(0);
+        let interval = measured.max(watchdog::ticks(LEAST));
         INTERVAL.store(interval, Ordering::Relaxed);
         ON_TIMER.call_once(|| tick);
         SCHEDULER.call_once(|| scheduler::build(0, ParkKind::Sound, &[scheduler::tag(boot.harts)]));

@@ -222,6 +222,8 @@ impl Machine {
     }
 
     fn step(&self, boot: &Boot) -> Step {
+        // What an earlier boot said is not what this one says. There need not be any.
+        let _ = fs::remove_file(self.serial(boot));
         let serial = format!("file:{}", self.serial(boot).display());
         let mut step = Step::new(self.arch.emulator(), self.arch.board().iter().copied())
             .args(["-m", "128M", "-smp", &boot.harts.to_string()])
