@@ -48,6 +48,10 @@ fn leave(round: usize, worker: &Worker<'_, Kernel>) {
         TALLY.ran(task);
     });
     while let Some(task) = worker.take_left() {
+        verdict::check(
+            policy(round) == StopPolicy::Abandon,
+            format_args!("round {round}: a drain left {task:?} to its worker"),
+        );
         give_back(task);
     }
     LEFT[round].fetch_add(1, Ordering::Relaxed);
