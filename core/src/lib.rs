@@ -4,7 +4,7 @@
 //! and who is not, when a worker may sleep, and how all of it stops. What it *needs* comes in through one
 //! type parameter, a [`Platform`]: how to sleep ([`Park`]), which fences pair ([`Fences`]), what guards
 //! an inbox ([`Lock`]) and where arrays live ([`Array`]). Use it to bring a scheduler to a kernel, an
-//! RTOS or a test bench; a program on an operating system takes the crate `parkade` on top of it.
+//! RTOS or a test bench ([`porting`] goes through it line by line); a program on an operating system takes the crate `parkade` on top of it.
 //!
 //! # Words
 //!
@@ -104,6 +104,7 @@ pub mod idle;
 pub mod park;
 pub mod pieces;
 pub mod platform;
+pub mod porting;
 pub mod stop;
 pub mod sync;
 

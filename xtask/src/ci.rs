@@ -103,6 +103,29 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Row)> {
     ];
     let mut steps: Vec<(_, Row)> = named(steps).collect();
     steps.extend(proof::steps());
+    steps.extend(named([
+        (
+            "kernel: format",
+            Step::cargo("fmt --manifest-path kernel/Cargo.toml --check"),
+        ),
+        (
+            "kernel: lints",
+            Step::cargo(
+                "clippy --locked --config kernel/.cargo/config.toml \
+                 --manifest-path kernel/Cargo.toml --target riscv64gc-unknown-none-elf \
+                 -- -D warnings",
+            ),
+        ),
+        (
+            "kernel: lints, second port",
+            Step::cargo(
+                "clippy --locked --config kernel/.cargo/config.toml \
+                 --manifest-path kernel/Cargo.toml --target aarch64-unknown-none \
+                 -- -D warnings",
+            ),
+        ),
+        ("kernel", Step::cargo("xtask kernel")),
+    ]));
     if with_bench {
         steps.extend(named([
             (

@@ -7,6 +7,7 @@
 mod bench;
 mod ci;
 mod deps;
+mod kernel;
 mod loom;
 mod miri;
 mod mutants;
@@ -45,6 +46,8 @@ enum Xtask {
     Stress(stress::Options),
     /// Every checker of this repository, each within its share of CI's time.
     Proof(proof::Options),
+    /// Boot the core on bare harts in QEMU, and check what each mode is about.
+    Kernel(kernel::Options),
     /// Measure the backends side by side.
     Bench(bench::Options),
     /// Everything that must pass before a change lands.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Xtask::Tsan => tsan::run(),
         Xtask::Stress(options) => stress::run(&options),
         Xtask::Proof(options) => proof::run(&options),
+        Xtask::Kernel(options) => kernel::run(&options),
         Xtask::Bench(options) => bench::run(&options),
         Xtask::Ci(options) => ci::run(&options),
     };

@@ -119,6 +119,15 @@ impl Step {
         self.finish(child.as_mut(), Instant::now())
     }
 
+    /// Runs the process for its exit code while `look` looks at it from outside, by its process id.
+    pub(crate) fn judge_while<T>(&self, look: impl FnOnce(u32) -> T) -> Result<T, StepError> {
+        let started = Instant::now();
+        let mut child = self.spawn(Stdio::null(), Stdio::null())?;
+        let seen = look(child.id());
+        self.finish(child.as_mut(), started)?;
+        Ok(seen)
+    }
+
     /// Whether the process can be started and succeeds; its output is thrown away.
     pub(crate) fn succeeds(&self) -> bool {
         self.judge().is_ok()

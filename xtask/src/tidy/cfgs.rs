@@ -15,6 +15,9 @@ const CORE: [(&str, &[&str]); 2] = [
 /// The runtime's files that may ask for features and targets.
 const RUNTIME: [&str; 2] = ["runtime/src/backend.rs", "runtime/src/lib.rs"];
 
+/// The kernel's files that pick a machine.
+const KERNEL: [&str; 2] = ["kernel/src/machine.rs", "kernel/src/main.rs"];
+
 /// Neither a question of its own nor one about the platform.
 const NEUTRAL: [&str; 4] = ["test", "not", "any", "all"];
 
@@ -66,6 +69,23 @@ pub(super) fn runtime(tree: &Tree) -> Vec<Finding> {
                     ),
                 ));
             }
+        }
+    }
+    findings
+}
+
+pub(super) fn kernel(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.room("kernel/src/") {
+        if KERNEL.contains(&file.path.as_str()) {
+            continue;
+        }
+        for asked in questions(file) {
+            let what = format!(
+                "the kernel asks for cfg `{}` only where it picks a machine",
+                asked.what
+            );
+            findings.push(Finding::new(&file.path, asked.line, what));
         }
     }
     findings
@@ -183,5 +203,12 @@ mod tests {
             ),
             0
         );
+    }
+
+    #[test]
+    fn the_kernel_asks_only_where_it_picks_a_machine() {
+        let target = "#[cfg(target_arch = \"riscv64\")] mod riscv64;";
+        assert_eq!(count(kernel, "kernel/src/machine.rs", target), 0);
+        assert!(count(kernel, "kernel/src/park.rs", target) > 0);
     }
 }

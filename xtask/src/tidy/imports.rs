@@ -109,6 +109,12 @@ pub(super) fn backends(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// `std` and `alloc` too: a binary without them cannot tell a mistake before it is linked.
+pub(super) fn kernel(tree: &Tree) -> Vec<Finding> {
+    let refused = ["std", "alloc", "parkade", "parkade_linux", "parkade_std"];
+    named(tree, "kernel/src/", &refused, "the kernel")
+}
+
 pub(super) fn runtime(tree: &Tree) -> Vec<Finding> {
     named(tree, "runtime/src/", &["rustix", "libc"], "the runtime")
 }
@@ -363,5 +369,17 @@ mod tests {
             of(selector, "runtime/src/backend.rs", "use parkade_std::Std;"),
             [0; 0]
         );
+    }
+
+    #[test]
+    fn the_kernel_names_nothing_that_needs_a_system() {
+        let of = |text| kernel(&sample(&[("kernel/src/park.rs", text)])).len();
+        assert_eq!(
+            of("use parkade_core::Park; use core::fmt; use crate::x;"),
+            0
+        );
+        assert_eq!(of("use std::thread;"), 1);
+        assert_eq!(of("extern crate alloc;"), 1);
+        assert_eq!(of("use parkade::Runtime;"), 1);
     }
 }

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod cfgs;
+mod citations;
 mod files;
 mod imports;
 mod invariants;
@@ -107,6 +108,26 @@ const RULES: &[Rule] = &[
         name: "core-no-unsafe",
         says: "core is no_std and forbids unsafe code",
         enforced: Enforced::Here(unsafety::core),
+    },
+    Rule {
+        name: "kernel-imports",
+        says: "the kernel names neither std nor alloc, neither the runtime nor its backends",
+        enforced: Enforced::Here(imports::kernel),
+    },
+    Rule {
+        name: "kernel-cfg",
+        says: "the kernel asks for its target only where it picks a machine",
+        enforced: Enforced::Here(cfgs::kernel),
+    },
+    Rule {
+        name: "kernel-boots",
+        says: "the core, unchanged, boots without an operating system or an allocator and holds its properties",
+        enforced: Enforced::By("cargo xtask kernel"),
+    },
+    Rule {
+        name: "citations",
+        says: "each line that the page for kernels cites says what the page says",
+        enforced: Enforced::Here(citations::check),
     },
     Rule {
         name: "unsafe-files",
