@@ -13,8 +13,10 @@ use crate::run::Step;
 /// What it cannot do without.
 pub(crate) const NEEDS: [Component; 1] = [Component::RustSrc];
 
-/// The files of the behaviour tests in which threads meet most.
-const STRESSED: &str = "batch:: handles:: stress::";
+/// The behaviour tests in which threads meet most, on the backends as they are: over the park that is late on
+/// purpose they take several times as long, and its delays are nothing to a sanitizer that sees an access
+/// without an order wherever it falls.
+const STRESSED: &str = "batch:: handles:: stress:: --skip faulty";
 
 pub(crate) fn run() -> Result<()> {
     require("ThreadSanitizer", &NEEDS)?;
