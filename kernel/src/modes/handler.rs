@@ -8,7 +8,6 @@
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parkade_core::{Origin, Priority, Task, TaskControl};
-use spin::Once;
 
 use super::Boot;
 use super::tally::Tally;
@@ -37,8 +36,6 @@ static TALLY: Tally<TASKS> = Tally::new();
 static MADE: AtomicUsize = AtomicUsize::new(0);
 static BY_HANDLER: AtomicUsize = AtomicUsize::new(0);
 
-static SCHEDULER: Once<&'static TaskControl<Kernel>> = Once::new();
-
 pub(super) fn run(hart: usize, boot: Boot) {
     if hart == 0 {
         // The shortest of several: the host may be elsewhere meanwhile.
@@ -51,7 +48,7 @@ pub(super) fn run(hart: usize, boot: Boot) {
         let interval = measured.max(watchdog::ticks(LEAST));
         INTERVAL.store(interval, Ordering::Relaxed);
         ON_TIMER.call_once(|| tick);
-        SCHEDULER.call_once(|| scheduler::build(0, ParkKind::Sound, &[scheduler::tag(boot.harts)]));
+        scheduler::build(0, ParkKind::Sound, &[scheduler::tag(boot.harts)]);
     }
     let control = scheduler::scheduler(0);
     let worker = scheduler::register(control, 0, hart);
@@ -75,13 +72,15 @@ pub(super) fn run(hart: usize, boot: Boot) {
 /// The handler: one task, and the next tick, until there are no more tasks to be made.
 fn tick() {
     watchdog::look();
-    let (Some(control), Some(task)) = (SCHEDULER.get(), make()) else {
+    let Some(task) = make() else {
         return watchdog::rearm();
     };
     let least = INTERVAL.load(Ordering::Relaxed);
     Board::set_timer(Board::now() + least + least * (task as u64 % 61) / 61);
     let origin = Origin::new(Board::hart() + task);
-    let submitted = control.tags()[0].submit(Task::from_word(task), Priority::Normal, &origin);
+    // It is there: a hart has no timer before it is a worker.
+    let tag = &scheduler::scheduler(0).tags()[0];
+    let submitted = tag.submit(Task::from_word(task), Priority::Normal, &origin);
     verdict::check(submitted.is_ok(), format_args!("refused: {submitted:?}"));
     BY_HANDLER.fetch_add(1, Ordering::Relaxed);
 }

@@ -46,12 +46,12 @@ pub(crate) struct Boot {
 #[rustfmt::skip]
 const MODES: [Mode; 12] = [
     Mode { name: "boot",     code: 11, milliseconds: 10_000, run: boot::run,     check: boot::check },
-    Mode { name: "spread",   code: 12, milliseconds: 60_000, run: spread::run,   check: spread::check },
+    Mode { name: "spread",   code: 12, milliseconds: 40_000, run: spread::run,   check: spread::check },
     Mode { name: "outside",  code: 13, milliseconds: 10_000, run: outside::run,  check: outside::check },
     Mode { name: "tags",     code: 14, milliseconds: 20_000, run: tags::run,     check: tags::check },
     Mode { name: "priority", code: 15, milliseconds: 10_000, run: priority::run, check: priority::check },
     Mode { name: "stop",     code: 16, milliseconds: 10_000, run: stop::run,     check: stop::check },
-    Mode { name: "handler",  code: 17, milliseconds: 60_000, run: handler::run,  check: handler::check },
+    Mode { name: "handler",  code: 17, milliseconds: 40_000, run: handler::run,  check: handler::check },
     Mode { name: "idle",     code: 18, milliseconds: 10_000, run: idle::run,     check: idle::check },
     // The rest are not meant to pass.
     Mode { name: "broken",   code: 19, milliseconds: 1_500,  run: broken::run,   check: outside::check },
