@@ -17,6 +17,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A program that needs no configuration uses the [`global`] runtime, which is there from its first use on:
+//!
+//! ```
+//! assert_eq!(parkade::spawn(|| 6 * 7).join()?, 42);
+//! # Ok::<(), parkade::JoinError>(())
+//! ```
+//!
 //! # The parts
 //!
 //! * A [`Runtime`] owns worker threads, grouped in *tags* ([`Tag`], [`TagRef`]): isolated sets of
@@ -51,6 +58,8 @@ mod control;
 mod counts;
 mod cpu_list;
 mod current;
+#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+mod global;
 mod handle;
 mod handled;
 mod hooks;
@@ -79,6 +88,8 @@ pub use batch::{Batch, BatchRefused};
 pub use build_error::BuildError;
 pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
 pub use cpu_list::{CpuList, CpuListError};
+#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+pub use global::{GlobalAlreadySet, global, set_global, spawn};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join_error::{JoinError, PanicPayload};

@@ -14,15 +14,16 @@ const CHILD: &str = "PARKADE_TEST_IN_CHILD";
 
 /// Runs `body` in a child process: there, the calling test, `test` of the file `file`, gets here once more.
 pub(crate) fn run<B: Backend>(file: &str, test: &str, body: impl FnOnce()) {
+    run_test(&format!("{file}::{}::{test}", module_of::<B>()), body);
+}
+
+/// The same for a test that is no backend's: `test` with the modules it is in.
+pub(crate) fn run_test(test: &str, body: impl FnOnce()) {
     if is_here() {
         return body();
     }
     let child = Command::new(env::current_exe().unwrap())
-        .args([
-            &format!("{file}::{}::{test}", module_of::<B>()),
-            "--exact",
-            "--nocapture",
-        ])
+        .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .unwrap();

@@ -15,6 +15,8 @@ mod builder;
 mod child;
 mod dropping;
 mod dump;
+#[cfg(target_os = "linux")]
+mod global;
 mod handles;
 mod hooks;
 mod metrics;
