@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::plan::Plan;
+use crate::process::Process;
 use crate::runtime::RuntimeOn;
 use crate::shared::{Seat, Shared, TagSeats};
 use crate::start::{self, StartPolicy};
@@ -144,6 +145,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     pub fn build(self) -> Result<RuntimeOn<B>, BuildError> {
         let tags = self.tags.unwrap_or_else(|| vec![Tag::new(DEFAULT_TAG)]);
         let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size)?;
+        let process = Process::this::<B>().map_err(BuildError::ForkDetection)?;
         let configs: Vec<TagConfig> = plan.tags.iter().map(|tag| tag.queues).collect();
         let control = Control::new(&B::new(self.fences), &configs)
             .map_err(|source| queues_error(source, &plan))?;
@@ -162,6 +164,7 @@ impl<B: Backend> RuntimeBuilder<B> {
         });
         let shared = Arc::new(Shared {
             control,
+            process,
             tags: seats.collect(),
             hooks: self.hooks,
             stopping: Stopping::default(),

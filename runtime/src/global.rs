@@ -26,7 +26,7 @@ static GLOBAL: OnceLock<Runtime> = OnceLock::new();
 /// It lives in a static, so it is never dropped: when `main` returns, the process ends at once, whatever is
 /// queued or running, as with detached threads. A program that wants its tasks done joins their handles, or
 /// ends with `parkade::global().shutdown(Policy::Drain, None)`. After that it is stopped for good, and
-/// [`spawn`] is refused.
+/// [`spawn`] is refused. In a child process made by `fork` it still is the parent's, and refuses as well.
 ///
 /// # Panics
 ///

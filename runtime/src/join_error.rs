@@ -17,6 +17,8 @@ pub enum JoinError {
     /// The task was accepted and then dropped without having run: its runtime stopped by
     /// [`Policy::Abandon`](crate::Policy::Abandon), or its deadline passed.
     Dropped,
+    /// The task belongs to the process that this one was forked from, and nothing is known of it here.
+    Forked,
     /// The task was never accepted, and has been dropped.
     Refused(RefusedReason),
 }
@@ -44,7 +46,7 @@ impl JoinError {
     pub fn into_panic(self) -> Option<Box<dyn Any + Send>> {
         match self {
             Self::Panicked(payload) => Some(payload.into_inner()),
-            Self::Dropped | Self::Refused(_) => None,
+            Self::Dropped | Self::Forked | Self::Refused(_) => None,
         }
     }
 
@@ -100,6 +102,9 @@ impl fmt::Display for JoinError {
         match self {
             Self::Panicked(payload) => write!(f, "the task panicked: {payload}"),
             Self::Dropped => f.write_str("the task was dropped before it ran"),
+            Self::Forked => {
+                f.write_str("the task belongs to the process that this one was forked from")
+            }
             Self::Refused(reason) => write!(f, "the task was refused: {reason}"),
         }
     }

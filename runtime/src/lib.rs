@@ -71,6 +71,7 @@ mod metrics;
 mod models;
 mod names;
 mod plan;
+mod process;
 mod refused;
 mod report;
 mod runtime;

@@ -44,6 +44,9 @@ pub enum ShutdownError {
     /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.
     #[error("a runtime cannot be shut down by what is dropped while it shuts down")]
     InsideShutdown,
+    /// The caller is in a child process, made by `fork`; the runtime and its threads are its parent's.
+    #[error("a runtime cannot be shut down by a fork of the process that it belongs to")]
+    Forked,
 }
 
 /// How far a runtime's end has come.
@@ -151,6 +154,10 @@ pub(crate) fn stop<B: Backend>(
     policy: Policy,
     patience: Option<Duration>,
 ) -> Result<Report, ShutdownError> {
+    // First of all: whatever lock a thread of the parent had is locked for ever here.
+    if !shared.process.is_this() {
+        return Err(ShutdownError::Forked);
+    }
     if current::is_worker_of(shared) {
         return Err(ShutdownError::InsideWorker);
     }
@@ -179,6 +186,9 @@ pub(crate) fn stop<B: Backend>(
 
 /// Stops a runtime without waiting, on behalf of one of its own workers: queued tasks still run.
 pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
+    if !shared.process.is_this() {
+        return;
+    }
     let began = Instant::now();
     let mut progress = shared.stopping.lock();
     if !matches!(progress.phase, Phase::Running) {

@@ -16,6 +16,8 @@ mod child;
 mod dropping;
 mod dump;
 #[cfg(target_os = "linux")]
+mod fork;
+#[cfg(target_os = "linux")]
 mod global;
 mod handles;
 mod hooks;
