@@ -43,6 +43,8 @@
 //!
 //! `linux` (default) and `std` (default) bring backends and choose the alias [`Runtime`]; `linux` wins
 //! on Linux. With neither, [`RuntimeOn`] takes a backend of your own, see [`backend`].
+//!
+//! `serde` lets [`Metrics`], [`Report`] and their parts be serialized.
 
 /// The examples of the front page, so that they are run.
 #[cfg(doctest)]
@@ -72,9 +74,12 @@ mod models;
 mod names;
 mod plan;
 mod process;
+mod prometheus;
 mod refused;
 mod report;
 mod runtime;
+#[cfg(feature = "serde")]
+mod serialize;
 mod shared;
 mod start;
 mod state;
@@ -82,6 +87,7 @@ mod stop;
 mod sync;
 mod tag;
 mod worker;
+mod worker_metrics;
 
 #[doc(inline)]
 pub use backend::selected::*;
@@ -95,10 +101,11 @@ pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join_error::{JoinError, PanicPayload};
 pub use metrics::{Metrics, TagMetrics};
-pub use parkade_core::Priority;
+pub use parkade_core::{Activity, Priority};
 pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};
+pub use worker_metrics::WorkerMetrics;

@@ -31,3 +31,4 @@ mod stress;
 mod threads;
 mod waiting;
 mod wake_calls;
+mod worker_metrics;
