@@ -12,6 +12,7 @@ use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::panics::Panics;
 use crate::plan::Plan;
 use crate::process::Process;
 use crate::runtime::RuntimeOn;
@@ -106,7 +107,8 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Sets what each worker calls on its own thread before its first task. It may spawn. A panic of
-    /// this or any hook is counted as [`panicked`](crate::TagMetrics::panicked) and otherwise ignored.
+    /// this or any hook is counted as [`panicked`](crate::TagMetrics::panicked) and dealt with as the tag's
+    /// [`PanicPolicy`](crate::PanicPolicy) says.
     pub fn on_start(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.start = Some(Arc::new(hook));
         self
@@ -154,9 +156,11 @@ impl<B: Backend> RuntimeBuilder<B> {
             seats: tag
                 .workers
                 .iter()
-                .map(|worker| Seat {
-                    info: worker.info.clone(),
-                    counts: CachePadded::new(WorkerCounts::default()),
+                .map(|worker| {
+                    let info = worker.info.clone();
+                    let panics = Panics::of(tag.on_panic.clone(), info.clone());
+                    let counts = CachePadded::new(WorkerCounts::new(panics));
+                    Seat { info, counts }
                 })
                 .collect(),
             dropped: DropCount::default(),

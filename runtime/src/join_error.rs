@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 
+use crate::panics::message;
 use crate::refused::RefusedReason;
 
 /// What a task came to if not to a value.
@@ -77,11 +78,15 @@ impl PanicPayload {
         panic::resume_unwind(self.into_inner())
     }
 
+    /// Passes the value to `look`.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
+        let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        look(&**payload)
+    }
+
     /// Passes the message, if the payload is one, to `show`.
     fn with_message<R>(&self, show: impl FnOnce(Option<&str>) -> R) -> R {
-        let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = payload.downcast_ref::<&str>().copied();
-        show(text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)))
+        self.with(|payload| show(message(payload)))
     }
 }
 

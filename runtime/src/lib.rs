@@ -72,6 +72,7 @@ mod metrics;
 #[cfg(all(test, parkade_loom))]
 mod models;
 mod names;
+mod panics;
 mod plan;
 mod process;
 mod prometheus;
@@ -101,6 +102,7 @@ pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join_error::{JoinError, PanicPayload};
 pub use metrics::{Metrics, TagMetrics};
+pub use panics::{PanicHandler, PanicPolicy};
 pub use parkade_core::{Activity, Priority};
 pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};

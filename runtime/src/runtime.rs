@@ -285,7 +285,8 @@ impl<'r, B: Backend> TagRef<'r, B> {
         Ok(JoinHandle::new(promised, self.home()))
     }
 
-    /// Spawns a task that nobody waits for; the cheapest way. A panic of it is only counted.
+    /// Spawns a task that nobody waits for; the cheapest way. A panic of it is
+    /// counted, and dealt with as the tag's [`PanicPolicy`](crate::PanicPolicy) says.
     ///
     /// # Errors
     ///

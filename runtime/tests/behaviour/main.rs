@@ -23,6 +23,8 @@ mod handles;
 mod hooks;
 mod metrics;
 #[cfg(target_os = "linux")]
+mod panics;
+#[cfg(target_os = "linux")]
 mod process;
 mod spawn;
 mod stop;
