@@ -166,7 +166,7 @@ impl<B: Backend> RuntimeOn<B> {
         self.tag_at(FIRST_TAG)
     }
 
-    /// A snapshot of all counters. Costs a few loads per worker, a lock and an allocation per tag.
+    /// A snapshot of all counters. Costs a few loads and allocations per tag and per worker, and waits for no lock.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics::of(&self.shared)
