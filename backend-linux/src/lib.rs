@@ -2,6 +2,7 @@
 //!
 //! * [`FutexPark`] – the [`Park`](parkade_core::Park) of a process: one futex, no state.
 //! * [`MembarrierFences`] – the [`Fences`](parkade_core::Fences) whose rare side pays for the frequent one.
+//! * `forks` – how a process notices that it is the child of a fork, with the feature `std`.
 //! * [`affinity`] – which CPUs the calling thread and the process may use, with typed errors.
 //! * `Linux` – all of it as a [`Platform`](parkade_core::Platform), with the feature `std` (default).
 //!
@@ -33,6 +34,8 @@
 
 pub mod affinity;
 mod fatal;
+#[cfg(feature = "std")]
+mod fork;
 mod futex;
 #[cfg(miri)]
 mod futex_miri;
@@ -41,6 +44,8 @@ mod membarrier;
 mod platform;
 
 pub use affinity::{AffinityError, CpuSet};
+#[cfg(feature = "std")]
+pub use fork::forks;
 pub use futex::FutexPark;
 pub use membarrier::{FenceKind, MembarrierFences};
 #[cfg(feature = "std")]

@@ -2,6 +2,7 @@
 //!
 //! * [`CondvarPark`] – a [`Park`](parkade_core::Park) with an exact count of the sleepers that it released.
 //! * [`Std`] – the [`Platform`](parkade_core::Platform) around it, with SeqCst fences.
+//! * [`forks`] – how a process notices that it is the child of a fork.
 //! * [`pin_current_thread`] – says, by its type, that there is no affinity here.
 //!
 //! Use it where there is no backend of the system's own; on Linux, `parkade-linux` wakes with one system
@@ -25,12 +26,14 @@
 //!     lot.stop();
 //! });
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod affinity;
 mod condvar;
+mod fork;
 mod platform;
 
 pub use affinity::{AffinityUnsupported, pin_current_thread};
 pub use condvar::CondvarPark;
+pub use fork::forks;
 pub use platform::{OsLock, Std};

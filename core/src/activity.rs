@@ -6,11 +6,13 @@
 //! The way from one task to the next leaves no note: that a worker runs a task is what remains when it does
 //! nothing else.
 
+use core::fmt;
+
 use crate::sync::{Note, Ordering};
 
-/// What a worker does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
+/// What a worker does: true at some moment of the recent past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Activity {
     /// Runs a task, or is on its way to the next, uncounted.
     Running,
     /// Was woken, or took its announcement back: looks for work, counted.
@@ -21,6 +23,33 @@ pub(crate) enum Activity {
     Parked,
     /// Was told to leave, and has not given up its place yet.
     Leaving,
+    /// There is no worker at this place: it has not come yet, or has left.
+    Gone,
+}
+
+impl Activity {
+    /// Each of them, in the order of a worker's life.
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::Searching,
+        Self::Announced,
+        Self::Parked,
+        Self::Leaving,
+        Self::Gone,
+    ];
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Running => "running",
+            Self::Searching => "searching",
+            Self::Announced => "announced",
+            Self::Parked => "parked",
+            Self::Leaving => "leaving",
+            Self::Gone => "gone",
+        })
+    }
 }
 
 /// The note of one worker. It alone writes it.

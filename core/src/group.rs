@@ -13,6 +13,30 @@ use crate::platform::{CapacityError, Platform, Slot};
 use crate::run_queue::RunQueue;
 use crate::sync::{AtomicBool, Ordering};
 
+/// A snapshot of one worker: what it does, the tasks that wait in its queues, and what it has done.
+///
+/// Each number is exact at some moment of the recent past. Counts wrap at `usize::MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerSnapshot {
+    /// What it does.
+    pub activity: Activity,
+    /// Whether it sleeps, or is about to, and a wake for it is on its way.
+    pub claimed: bool,
+    /// Tasks in its run queue.
+    pub run_queue: usize,
+    /// Tasks in its inbox.
+    pub inbox: usize,
+    /// Tasks that it alone may take.
+    pub mailbox: usize,
+    /// Tasks handed to it to run.
+    pub picked: usize,
+    /// Tasks that it took from another worker's queue.
+    pub stolen: usize,
+    /// Times it went to its park.
+    pub parked: usize,
+}
+
 /// What belongs to one worker and is seen by all others of its tag. It exists from the start, whether
 /// or not a worker has registered for it, and is never freed while the control lives: a thief may look
 /// at any time.
@@ -41,26 +65,38 @@ impl<P: Platform> Group<P> {
         })
     }
 
+    /// The same as numbers. `announced`: as for [`seen`](Group::seen).
+    pub(crate) fn snapshot(&self, announced: bool) -> WorkerSnapshot {
+        let activity = if self.run_queue.is_owned() {
+            self.doing.activity()
+        } else {
+            Activity::Gone
+        };
+        let asleep = matches!(activity, Activity::Announced | Activity::Parked);
+        let counters = &self.counters;
+        WorkerSnapshot {
+            activity,
+            claimed: asleep && !announced,
+            run_queue: self.run_queue.len(),
+            inbox: self.inbox.len(),
+            mailbox: self.mailbox.len(),
+            picked: counters.picked.load(Ordering::Relaxed),
+            stolen: counters.stolen.load(Ordering::Relaxed),
+            parked: counters.parked.load(Ordering::Relaxed),
+        }
+    }
+
     /// All that can be seen of the worker without asking it, and without a lock that it may hold. `announced`:
     /// whether its bit is set in the idle word.
     pub(crate) fn seen(&self, announced: bool) -> impl fmt::Debug {
         fmt::from_fn(move |f| {
-            let activity = self.doing.activity();
-            let asleep = matches!(activity, Activity::Announced | Activity::Parked);
-            let claimed = if asleep && !announced {
-                ", claimed"
-            } else {
-                ""
-            };
-            let mut worker = f.debug_struct("Worker");
-            if self.run_queue.is_owned() {
-                worker.field("activity", &format_args!("{activity:?}{claimed}"));
-            } else {
-                worker.field("activity", &format_args!("Gone"));
-            }
-            worker
+            let seen = self.snapshot(announced);
+            let activity = seen.activity;
+            let claimed = if seen.claimed { ", claimed" } else { "" };
+            f.debug_struct("Worker")
+                .field("activity", &format_args!("{activity:?}{claimed}"))
                 .field("lot", &*self.lot)
-                .field("run_queue", &self.run_queue.len())
+                .field("run_queue", &seen.run_queue)
                 .field("inbox", &self.inbox.length())
                 .field("mailbox", &self.mailbox.length())
                 .field("asked_to_retire", &self.retire.load(Ordering::Relaxed))

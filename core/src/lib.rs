@@ -122,9 +122,11 @@ mod task;
 mod walk;
 mod worker;
 
+pub use activity::Activity;
 pub use config::{ConfigError, TagConfig};
 pub use control::{RegisterError, TaskControl};
 pub use counters::Counters;
+pub use group::WorkerSnapshot;
 pub use idle::Wake;
 pub use inbox::{Inbox, Refused, RefusedReason};
 pub use lot::{ParkingLot, Skip, State};

@@ -8,7 +8,7 @@ use core::iter;
 
 use crate::config::{ConfigError, TagConfig};
 use crate::counters::{Counters, WakeCounters};
-use crate::group::Group;
+use crate::group::{Group, WorkerSnapshot};
 use crate::idle::{IdleWords, Wake};
 use crate::inbox::{Inbox, Refused, RefusedReason};
 use crate::origin::Origin;
@@ -322,6 +322,22 @@ impl<P: Platform> Tag<P> {
             .iter()
             .filter(|group| group.run_queue.is_owned());
         registered.count()
+    }
+
+    /// A snapshot of one worker; a few loads, from any thread.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such worker.
+    #[must_use]
+    pub fn worker(&self, worker: WorkerIndex) -> WorkerSnapshot {
+        self.groups[worker.0].snapshot(self.idle.is_announced(worker))
+    }
+
+    /// How many tasks of high priority wait: one load.
+    #[must_use]
+    pub fn queued_first(&self) -> usize {
+        self.priority.len()
     }
 
     /// A snapshot of the tag's counters. Reads every group; may be called at any time from any thread.

@@ -5,6 +5,8 @@
 //! neither, the generic [`RuntimeOn`](crate::RuntimeOn) is all there is, for a backend of your own.
 
 use std::error::Error;
+use std::io;
+use std::sync::atomic::AtomicUsize;
 
 use parkade_core::Platform;
 use thiserror::Error;
@@ -41,6 +43,20 @@ pub trait Backend: Platform + Sized {
     ///
     /// As for [`allowed_cpus`](Backend::allowed_cpus).
     fn set_current_thread_cpus(cpus: &[usize]) -> Result<(), AffinityError>;
+
+    /// A number that every child process of a `fork` finds greater than its parent left it; for reading alone.
+    ///
+    /// A runtime compares it with what it was when the runtime was built, once per task, so that a child,
+    /// which has none of its parent's workers, is refused and does not wait for ever. By default it never
+    /// changes: right for a system without `fork`.
+    ///
+    /// # Errors
+    ///
+    /// The system's own error, if it cannot see to that; then no runtime is built.
+    fn forks() -> io::Result<&'static AtomicUsize> {
+        static NONE: AtomicUsize = AtomicUsize::new(0);
+        Ok(&NONE)
+    }
 }
 
 /// Which memory fences the queues use.
@@ -89,6 +105,10 @@ impl Backend for Linux {
             .and_then(|cpus| parkade_linux::affinity::set_current_thread(&cpus))
             .map_err(system)
     }
+
+    fn forks() -> io::Result<&'static AtomicUsize> {
+        parkade_linux::forks()
+    }
 }
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -113,6 +133,10 @@ impl Backend for Std {
 
     fn set_current_thread_cpus(_cpus: &[usize]) -> Result<(), AffinityError> {
         Err(AffinityError::Unsupported)
+    }
+
+    fn forks() -> io::Result<&'static AtomicUsize> {
+        parkade_std::forks()
     }
 }
 

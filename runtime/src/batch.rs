@@ -118,6 +118,9 @@ impl<B: Backend> Batch<B> {
         if self.entries.is_empty() {
             return (0, None);
         }
+        if !self.shared.process.is_this() {
+            return (0, Some(RefusedReason::Forked));
+        }
         let mut entries = mem::take(&mut self.entries).into_iter();
         let (accepted, refused) = current::with_origin(|origin| {
             let control = &self.shared.control;

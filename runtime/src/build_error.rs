@@ -107,6 +107,10 @@ pub enum BuildError {
         /// The largest size.
         largest: usize,
     },
+    /// The system does not tell a process that it is the child of a fork, so that tasks spawned there would
+    /// wait for ever.
+    #[error("the system does not announce forks")]
+    ForkDetection(#[source] io::Error),
     /// The system refused to start a thread.
     #[error("only {started} of {requested} worker threads could be started")]
     Thread {

@@ -12,7 +12,9 @@ use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::panics::Panics;
 use crate::plan::Plan;
+use crate::process::Process;
 use crate::runtime::RuntimeOn;
 use crate::shared::{Seat, Shared, TagSeats};
 use crate::start::{self, StartPolicy};
@@ -105,7 +107,8 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Sets what each worker calls on its own thread before its first task. It may spawn. A panic of
-    /// this or any hook is counted as [`panicked`](crate::TagMetrics::panicked) and otherwise ignored.
+    /// this or any hook is counted as [`panicked`](crate::TagMetrics::panicked) and dealt with as the tag's
+    /// [`PanicPolicy`](crate::PanicPolicy) says.
     pub fn on_start(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.start = Some(Arc::new(hook));
         self
@@ -144,6 +147,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     pub fn build(self) -> Result<RuntimeOn<B>, BuildError> {
         let tags = self.tags.unwrap_or_else(|| vec![Tag::new(DEFAULT_TAG)]);
         let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size)?;
+        let process = Process::this::<B>().map_err(BuildError::ForkDetection)?;
         let configs: Vec<TagConfig> = plan.tags.iter().map(|tag| tag.queues).collect();
         let control = Control::new(&B::new(self.fences), &configs)
             .map_err(|source| queues_error(source, &plan))?;
@@ -152,9 +156,11 @@ impl<B: Backend> RuntimeBuilder<B> {
             seats: tag
                 .workers
                 .iter()
-                .map(|worker| Seat {
-                    info: worker.info.clone(),
-                    counts: CachePadded::new(WorkerCounts::default()),
+                .map(|worker| {
+                    let info = worker.info.clone();
+                    let panics = Panics::of(tag.on_panic.clone(), info.clone());
+                    let counts = CachePadded::new(WorkerCounts::new(panics));
+                    Seat { info, counts }
                 })
                 .collect(),
             dropped: DropCount::default(),
@@ -162,6 +168,7 @@ impl<B: Backend> RuntimeBuilder<B> {
         });
         let shared = Arc::new(Shared {
             control,
+            process,
             tags: seats.collect(),
             hooks: self.hooks,
             stopping: Stopping::default(),

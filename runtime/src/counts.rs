@@ -1,12 +1,16 @@
 //! What the runtime counts beyond the core: tasks that ran, panicked or were dropped.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The counts of one worker. Only that worker writes them, so that a count is a load and a store.
+use crate::panics::Panics;
+
+/// The counts of one worker, and whom to tell of its panics. Only that worker writes them, so that a count is a load and a store.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerCounts {
     ran: AtomicUsize,
     panicked: AtomicUsize,
+    panics: Panics,
 }
 
 /// The accepted tasks of one tag that were dropped without having run, by whoever stops the runtime.
@@ -14,17 +18,28 @@ pub(crate) struct WorkerCounts {
 pub(crate) struct DropCount(AtomicUsize);
 
 impl WorkerCounts {
-    /// Counts a task that has run to its end. Only the worker that owns these counts may call it.
-    pub(crate) fn count_run(&self, panicked: bool) {
-        bump(&self.ran);
-        if panicked {
-            bump(&self.panicked);
+    pub(crate) fn new(panics: Panics) -> Self {
+        Self {
+            panics,
+            ..Self::default()
         }
     }
 
-    /// Counts a panic outside a task: of a hook. Only the worker that owns these counts may call it.
-    pub(crate) fn count_panic(&self) {
+    /// Counts a task that has run to its end, and deals with its panic as the policy says. Only the worker that
+    /// owns these counts may call it.
+    pub(crate) fn count_run(&self, panic: Option<&(dyn Any + Send)>) {
+        bump(&self.ran);
+        if let Some(payload) = panic {
+            self.count_panic(payload);
+        }
+    }
+
+    /// Counts a panic, and deals with it as the policy says. Only the worker that owns these counts may call it.
+    pub(crate) fn count_panic(&self, payload: &(dyn Any + Send)) {
         bump(&self.panicked);
+        if self.panics.act(payload) {
+            bump(&self.panicked);
+        }
     }
 
     pub(crate) fn ran(&self) -> usize {

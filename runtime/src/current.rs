@@ -17,13 +17,15 @@ use crate::backend::Backend;
 use crate::control::Worker;
 use crate::counts::WorkerCounts;
 use crate::job::Header;
+use crate::process::Process;
 use crate::shared::Shared;
 
 /// A tag of one particular runtime. Only to be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Home {
     runtime: usize,
     tag: TagIndex,
+    process: Process,
 }
 
 impl Home {
@@ -31,7 +33,19 @@ impl Home {
         Self {
             runtime: ptr::from_ref(shared).addr(),
             tag,
+            process: shared.process,
         }
+    }
+
+    /// Whether its workers are this process's, not those of the one that this was forked from.
+    pub(crate) fn is_in_this_process(&self) -> bool {
+        self.process.is_this()
+    }
+}
+
+impl PartialEq for Home {
+    fn eq(&self, other: &Self) -> bool {
+        (self.runtime, self.tag) == (other.runtime, other.tag)
     }
 }
 

@@ -43,9 +43,12 @@ impl<T: 'static> JoinHandle<T> {
     /// # Errors
     ///
     /// [`JoinError`]: the task panicked (with the payload), was dropped by a stopping runtime, or had been
-    /// refused.
+    /// refused; or it is the task of the process that this one was forked from.
     pub fn join(self) -> Result<T, JoinError> {
         let Self { promised, home } = self;
+        if !home.is_in_this_process() {
+            return promised.take().unwrap_or(Err(JoinError::Forked));
+        }
         let mut promised = match current::with_work(home, |work| match work {
             Some(work) => promised.run_here(work.counts(), |husk| work.clear_husk(husk)),
             None => Err(promised),
@@ -95,6 +98,9 @@ impl<T: 'static> JoinHandle<T> {
     /// ```
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, Self> {
         let Self { mut promised, home } = self;
+        if !home.is_in_this_process() {
+            return Ok(promised.take().unwrap_or(Err(JoinError::Forked)));
+        }
         // A deadline beyond the end of time is none.
         promised.wait(Instant::now().checked_add(timeout));
         promised.take().map_err(|promised| Self { promised, home })

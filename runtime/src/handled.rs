@@ -108,7 +108,7 @@ where
             let outcome = match order {
                 Order::Run(counts) => {
                     let outcome = call(closure);
-                    counts.count_run(outcome.is_err());
+                    count(counts, &outcome);
                     outcome
                 }
                 Order::Abandon(dropped) => {
@@ -200,6 +200,16 @@ fn call<T>(closure: impl FnOnce() -> T) -> Outcome<T> {
         .map_err(|payload| JoinError::Panicked(PanicPayload::new(payload)))
 }
 
+/// Counts what a task has come to.
+fn count<T>(counts: &WorkerCounts, outcome: &Outcome<T>) {
+    match outcome {
+        Err(JoinError::Panicked(payload)) => {
+            payload.with(|payload| counts.count_run(Some(payload)))
+        }
+        _ => counts.count_run(None),
+    }
+}
+
 /// The handle's reference to a job. Unique, so that what takes `self` or `&mut self` has no rival.
 pub(crate) struct Promised<T: 'static>(NonNull<Head<T>>);
 
@@ -253,7 +263,7 @@ impl<T: 'static> Promised<T> {
         let run = self.ops().run;
         // SAFETY: this is the handle, and it has just claimed the closure.
         let outcome = unsafe { run(self.0) };
-        counts.count_run(outcome.is_err());
+        count(counts, &outcome);
         Ok(outcome)
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn call(hook: Option<&Hook>, worker: &WorkerInfo, counts: &WorkerCoun
     if let Some(hook) = hook
         && let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| hook(worker)))
     {
-        counts.count_panic();
+        counts.count_panic(&*payload);
         drop_quietly(payload);
     }
 }

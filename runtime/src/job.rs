@@ -194,7 +194,7 @@ impl<F: FnOnce() + Send + 'static> Detached<F> {
         match order {
             Order::Run(counts) => {
                 let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
-                counts.count_run(outcome.is_err());
+                counts.count_run(outcome.as_ref().err().map(|payload| &**payload));
                 drop_quietly(outcome);
             }
             Order::Abandon(dropped) => {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 
+use crate::panics::message;
 use crate::refused::RefusedReason;
 
 /// What a task came to if not to a value.
@@ -17,6 +18,8 @@ pub enum JoinError {
     /// The task was accepted and then dropped without having run: its runtime stopped by
     /// [`Policy::Abandon`](crate::Policy::Abandon), or its deadline passed.
     Dropped,
+    /// The task belongs to the process that this one was forked from, and nothing is known of it here.
+    Forked,
     /// The task was never accepted, and has been dropped.
     Refused(RefusedReason),
 }
@@ -44,7 +47,7 @@ impl JoinError {
     pub fn into_panic(self) -> Option<Box<dyn Any + Send>> {
         match self {
             Self::Panicked(payload) => Some(payload.into_inner()),
-            Self::Dropped | Self::Refused(_) => None,
+            Self::Dropped | Self::Forked | Self::Refused(_) => None,
         }
     }
 
@@ -75,11 +78,15 @@ impl PanicPayload {
         panic::resume_unwind(self.into_inner())
     }
 
+    /// Passes the value to `look`.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
+        let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        look(&**payload)
+    }
+
     /// Passes the message, if the payload is one, to `show`.
     fn with_message<R>(&self, show: impl FnOnce(Option<&str>) -> R) -> R {
-        let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = payload.downcast_ref::<&str>().copied();
-        show(text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)))
+        self.with(|payload| show(message(payload)))
     }
 }
 
@@ -100,6 +107,9 @@ impl fmt::Display for JoinError {
         match self {
             Self::Panicked(payload) => write!(f, "the task panicked: {payload}"),
             Self::Dropped => f.write_str("the task was dropped before it ran"),
+            Self::Forked => {
+                f.write_str("the task belongs to the process that this one was forked from")
+            }
             Self::Refused(reason) => write!(f, "the task was refused: {reason}"),
         }
     }

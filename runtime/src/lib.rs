@@ -17,6 +17,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A program that needs no configuration uses the [`global`] runtime, which is there from its first use on:
+//!
+//! ```
+//! assert_eq!(parkade::spawn(|| 6 * 7).join()?, 42);
+//! # Ok::<(), parkade::JoinError>(())
+//! ```
+//!
 //! # The parts
 //!
 //! * A [`Runtime`] owns worker threads, grouped in *tags* ([`Tag`], [`TagRef`]): isolated sets of
@@ -36,6 +43,8 @@
 //!
 //! `linux` (default) and `std` (default) bring backends and choose the alias [`Runtime`]; `linux` wins
 //! on Linux. With neither, [`RuntimeOn`] takes a backend of your own, see [`backend`].
+//!
+//! `serde` lets [`Metrics`], [`Report`] and their parts be serialized.
 
 /// The examples of the front page, so that they are run.
 #[cfg(doctest)]
@@ -51,6 +60,8 @@ mod control;
 mod counts;
 mod cpu_list;
 mod current;
+#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+mod global;
 mod handle;
 mod handled;
 mod hooks;
@@ -61,10 +72,15 @@ mod metrics;
 #[cfg(all(test, parkade_loom))]
 mod models;
 mod names;
+mod panics;
 mod plan;
+mod process;
+mod prometheus;
 mod refused;
 mod report;
 mod runtime;
+#[cfg(feature = "serde")]
+mod serialize;
 mod shared;
 mod start;
 mod state;
@@ -72,6 +88,7 @@ mod stop;
 mod sync;
 mod tag;
 mod worker;
+mod worker_metrics;
 
 #[doc(inline)]
 pub use backend::selected::*;
@@ -79,14 +96,18 @@ pub use batch::{Batch, BatchRefused};
 pub use build_error::BuildError;
 pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
 pub use cpu_list::{CpuList, CpuListError};
+#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+pub use global::{GlobalAlreadySet, global, set_global, spawn};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join_error::{JoinError, PanicPayload};
 pub use metrics::{Metrics, TagMetrics};
-pub use parkade_core::Priority;
+pub use panics::{PanicHandler, PanicPolicy};
+pub use parkade_core::{Activity, Priority};
 pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};
+pub use worker_metrics::WorkerMetrics;

@@ -1,12 +1,13 @@
-//! Metrics: what each tag has done so far, as numbers and as a table.
+//! Metrics: what each tag has done so far and what each worker does, as numbers and as a table.
 
 use std::fmt;
 use std::ops::Add;
 
-use parkade_core::TagIndex;
+use parkade_core::{Activity, TagIndex};
 
 use crate::backend::Backend;
 use crate::shared::Shared;
+use crate::worker_metrics::WorkerMetrics;
 
 /// A snapshot of a runtime's counters. Prints as a table with a row per tag and one for their sum.
 ///
@@ -31,6 +32,8 @@ pub struct Metrics {
     pub tags: Vec<TagMetrics>,
     /// The sum of all rows, called `total`.
     pub total: TagMetrics,
+    /// One row per worker, by tag and index; those included whose threads have not started or have ended.
+    pub workers: Vec<WorkerMetrics>,
 }
 
 /// The counters of one tag: tasks, wakes and workers.
@@ -59,6 +62,10 @@ pub struct TagMetrics {
     pub dropped: usize,
     /// Workers whose threads run.
     pub workers: usize,
+    /// Tasks that wait in a queue.
+    pub queued: usize,
+    /// Workers that run a task or a hook, or are between two tasks; 0 when the tag rests.
+    pub busy: usize,
     /// Workers that sleep, or are about to.
     pub idle: usize,
     /// Workers that are awake because of a wake and have not found a task yet.
@@ -71,15 +78,25 @@ pub struct TagMetrics {
 
 impl Metrics {
     pub(crate) fn of<B: Backend>(shared: &Shared<B>) -> Self {
+        let mut workers = Vec::new();
         let tags: Vec<_> = (0..shared.tags.len())
-            .map(|index| TagMetrics::of(shared, index))
+            .map(|index| {
+                let of_tag = WorkerMetrics::of_tag(shared, TagIndex(index));
+                let tag = TagMetrics::of(shared, index, &of_tag);
+                workers.extend(of_tag);
+                tag
+            })
             .collect();
         let none = TagMetrics {
             name: "total".to_owned(),
             ..TagMetrics::default()
         };
         let total = tags.iter().fold(none, |sum, tag| sum + tag);
-        Self { tags, total }
+        Self {
+            tags,
+            total,
+            workers,
+        }
     }
 
     /// The row of the tag called `name`.
@@ -90,34 +107,43 @@ impl Metrics {
 }
 
 impl TagMetrics {
-    fn of<B: Backend>(shared: &Shared<B>, index: usize) -> Self {
+    /// The row of a tag whose workers were looked at just now: what has become of tasks before how many there
+    /// are, so that the former exceeds the latter by no more than a spawn or two on their way.
+    fn of<B: Backend>(shared: &Shared<B>, index: usize, workers: &[WorkerMetrics]) -> Self {
         let tag = &shared.tags[index];
-        // What has become of tasks before how many there are: so the former never exceeds the latter.
-        let ran = tag.seats.iter().map(|seat| seat.counts.ran()).sum();
-        let panicked = tag.seats.iter().map(|seat| seat.counts.panicked()).sum();
+        let sum = |of: fn(&WorkerMetrics) -> usize| workers.iter().map(of).sum::<usize>();
+        let count = |is: fn(Activity) -> bool| {
+            let such = workers.iter().filter(|worker| is(worker.activity));
+            such.count()
+        };
+        let present = count(|activity| activity != Activity::Gone);
         let dropped = tag.dropped.get();
+        let queued_first = shared.control.tag(TagIndex(index)).queued_first();
         let core = shared.control.counters(TagIndex(index));
         Self {
             name: tag.name.clone(),
             spawned: core.spawned,
-            ran,
+            ran: sum(|worker| worker.ran),
             stolen: core.stolen,
             parked: core.parked,
             wakes_asked: core.wakes_asked,
             wake_calls: core.wake_calls,
             skipped_wakes: core.skipped_wakes,
-            panicked,
+            panicked: sum(|worker| worker.panicked),
             dropped,
-            workers: core.workers,
-            idle: core.idle,
-            searching: core.searching,
+            workers: present,
+            queued: queued_first + sum(|worker| worker.run_queue + worker.inbox + worker.mailbox),
+            busy: count(|activity| matches!(activity, Activity::Running | Activity::Leaving)),
+            // Read a moment later, in which a worker may have changed or left.
+            idle: core.idle.min(present),
+            searching: core.searching.min(present),
             misplaced: tag.misplaced.get(),
             missing: tag.seats.len() - shared.stopping.started_in(TagIndex(index)),
         }
     }
 
     /// Heading and number of each column of the table.
-    fn columns(&self) -> [(&'static str, usize); 12] {
+    fn columns(&self) -> [(&'static str, usize); 14] {
         [
             ("spawned", self.spawned),
             ("ran", self.ran),
@@ -128,7 +154,9 @@ impl TagMetrics {
             ("skipped", self.skipped_wakes),
             ("panicked", self.panicked),
             ("dropped", self.dropped),
+            ("queued", self.queued),
             ("workers", self.workers),
+            ("busy", self.busy),
             ("idle", self.idle),
             ("searching", self.searching),
         ]
@@ -151,6 +179,8 @@ impl Add<&Self> for TagMetrics {
             panicked: self.panicked + other.panicked,
             dropped: self.dropped + other.dropped,
             workers: self.workers + other.workers,
+            queued: self.queued + other.queued,
+            busy: self.busy + other.busy,
             idle: self.idle + other.idle,
             searching: self.searching + other.searching,
             misplaced: self.misplaced + other.misplaced,
@@ -221,6 +251,7 @@ mod tests {
         let metrics = Metrics {
             total: none + &row,
             tags: vec![row],
+            workers: Vec::new(),
         };
         let table = metrics.to_string();
         let lines: Vec<_> = table.lines().collect();

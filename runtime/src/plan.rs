@@ -11,6 +11,7 @@ use crate::build_error::BuildError;
 use crate::cpu_list::{CpuList, Ranges};
 use crate::hooks::WorkerInfo;
 use crate::names;
+use crate::panics::PanicPolicy;
 use crate::tag::{Pinning, Tag};
 
 /// The most workers of one runtime, over all its tags.
@@ -35,6 +36,7 @@ pub(crate) struct TagPlan {
     pub(crate) name: String,
     pub(crate) queues: TagConfig,
     pub(crate) pinning: Pinning,
+    pub(crate) on_panic: PanicPolicy,
     pub(crate) workers: Vec<WorkerPlan>,
 }
 
@@ -90,6 +92,7 @@ impl Plan {
                 name: tag.name.clone(),
                 queues,
                 pinning: tag.pinning,
+                on_panic: tag.on_panic.clone(),
                 workers: (0..workers).map(worker).collect(),
             });
         }

@@ -11,6 +11,8 @@ pub enum RefusedReason {
     Full,
     /// The runtime is stopping or has stopped; it accepts nothing any more.
     Stopped,
+    /// This process is a child of the one that has the runtime's workers, made by `fork`; it builds its own.
+    Forked,
 }
 
 impl fmt::Display for RefusedReason {
@@ -18,6 +20,7 @@ impl fmt::Display for RefusedReason {
         f.write_str(match self {
             Self::Full => "its queue is full",
             Self::Stopped => "the runtime has been stopped",
+            Self::Forked => "the runtime belongs to the process that this one was forked from",
         })
     }
 }

@@ -31,6 +31,14 @@ const FIRST_TAG: TagIndex = TagIndex(0);
 /// Dropping it stops it: what is queued still runs, and the drop waits for that. A drop on one of its own
 /// workers (the last [`Arc`] may well be in a task) waits for nothing; the workers finish by themselves.
 ///
+/// # Forks
+///
+/// A child process made by `fork` has a copy of the runtime and none of its threads. There, spawning is refused
+/// ([`RefusedReason::Forked`](crate::RefusedReason::Forked)), waiting for a task that has not ended and a
+/// shutdown are errors at once, a drop does nothing, and a worker that called `fork` in a task ends with that
+/// task. The parent notices nothing. A runtime that is built in the child works. Forks are noticed by the C
+/// library's `pthread_atfork`, so a bare `clone` system call and `vfork` are not; a submit pays two loads for it.
+///
 /// # When it hangs
 ///
 /// `{:#?}` prints what every worker does: ask for it from a watchdog's thread, a signal-handling thread or a
@@ -158,7 +166,7 @@ impl<B: Backend> RuntimeOn<B> {
         self.tag_at(FIRST_TAG)
     }
 
-    /// A snapshot of all counters. Costs a few loads per worker, a lock and an allocation per tag.
+    /// A snapshot of all counters. Costs a few loads and allocations per tag and per worker, and waits for no lock.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics::of(&self.shared)
@@ -177,7 +185,7 @@ impl<B: Backend> RuntimeOn<B> {
     /// # Errors
     ///
     /// [`ShutdownError`], if the caller is a worker of this runtime, or a task that is being dropped by
-    /// the very stop.
+    /// the very stop, or in a child process of the runtime's.
     ///
     /// ```
     /// use std::time::Duration;
@@ -213,7 +221,8 @@ impl<B: Backend> Drop for RuntimeOn<B> {
         if current::is_worker_of(&self.shared) {
             stop::begin(&self.shared);
         } else {
-            // The error cases are callers that still have the runtime; nobody has.
+            // The error cases are callers that still have the runtime, and nobody has, or a child process,
+            // which has no thread of it.
             let _report = stop::stop(&self.shared, Policy::Drain, None);
         }
     }
@@ -276,7 +285,8 @@ impl<'r, B: Backend> TagRef<'r, B> {
         Ok(JoinHandle::new(promised, self.home()))
     }
 
-    /// Spawns a task that nobody waits for; the cheapest way. A panic of it is only counted.
+    /// Spawns a task that nobody waits for; the cheapest way. A panic of it is
+    /// counted, and dealt with as the tag's [`PanicPolicy`](crate::PanicPolicy) says.
     ///
     /// # Errors
     ///

@@ -11,11 +11,15 @@ use crate::counts::{DropCount, WorkerCounts};
 use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::job::{Entry, RefusedEntry};
+use crate::process::Process;
+use crate::refused::RefusedReason;
 use crate::stop::Stopping;
 
 /// One runtime, kept alive by its owner and by each of its threads.
 pub(crate) struct Shared<B: Backend> {
     pub(crate) control: Control<B>,
+    /// The process that has this runtime's threads.
+    pub(crate) process: Process,
     /// In the order of the control's tags.
     pub(crate) tags: Box<[TagSeats]>,
     pub(crate) hooks: Hooks,
@@ -47,6 +51,10 @@ impl<B: Backend> Shared<B> {
         priority: Priority,
         entry: Entry,
     ) -> Result<(), RefusedEntry> {
+        if !self.process.is_this() {
+            let reason = RefusedReason::Forked;
+            return Err(RefusedEntry { entry, reason });
+        }
         current::with_worker(self, tag, |worker| match (worker, priority) {
             (Some(worker), Priority::Normal) => worker.push(entry),
             _ => current::with_origin(|origin| self.control.submit(tag, entry, priority, origin)),

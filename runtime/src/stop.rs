@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::mem;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,9 @@ pub enum ShutdownError {
     /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.
     #[error("a runtime cannot be shut down by what is dropped while it shuts down")]
     InsideShutdown,
+    /// The caller is in a child process, made by `fork`; the runtime and its threads are its parent's.
+    #[error("a runtime cannot be shut down by a fork of the process that it belongs to")]
+    Forked,
 }
 
 /// How far a runtime's end has come.
@@ -51,13 +54,13 @@ pub enum ShutdownError {
 pub(crate) struct Stopping {
     progress: Mutex<Progress>,
     changed: Condvar,
+    /// For each tag, how many workers have started.
+    started: OnceLock<Vec<usize>>,
 }
 
 #[derive(Default)]
 struct Progress {
     phase: Phase,
-    /// For each tag, how many workers have started.
-    started: Vec<usize>,
     /// Workers whose threads have started and not ended.
     running: BTreeSet<Slot>,
     threads: Vec<(Slot, JoinHandle<()>)>,
@@ -87,11 +90,12 @@ pub(crate) struct LeavesAtEnd<'a> {
 impl Stopping {
     /// Takes note of the threads that have started.
     pub(crate) fn has_started(&self, threads: Vec<(Slot, JoinHandle<()>)>, tags: usize) {
-        let mut progress = self.lock();
-        progress.started = vec![0; tags];
+        let mut started = vec![0; tags];
         for (slot, _) in &threads {
-            progress.started[slot.tag.0] += 1;
+            started[slot.tag.0] += 1;
         }
+        self.started.get_or_init(|| started);
+        let mut progress = self.lock();
         progress.running = threads.iter().map(|(slot, _)| *slot).collect();
         progress.threads = threads;
     }
@@ -103,9 +107,10 @@ impl Stopping {
         }
     }
 
-    /// How many workers of a tag have started.
+    /// How many workers of a tag have started. Waits for nobody: one load.
     pub(crate) fn started_in(&self, tag: TagIndex) -> usize {
-        self.lock().started.get(tag.0).copied().unwrap_or(0)
+        let started = self.started.get().and_then(|started| started.get(tag.0));
+        started.copied().unwrap_or(0)
     }
 
     // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
@@ -151,6 +156,10 @@ pub(crate) fn stop<B: Backend>(
     policy: Policy,
     patience: Option<Duration>,
 ) -> Result<Report, ShutdownError> {
+    // First of all: whatever lock a thread of the parent had is locked for ever here.
+    if !shared.process.is_this() {
+        return Err(ShutdownError::Forked);
+    }
     if current::is_worker_of(shared) {
         return Err(ShutdownError::InsideWorker);
     }
@@ -179,6 +188,9 @@ pub(crate) fn stop<B: Backend>(
 
 /// Stops a runtime without waiting, on behalf of one of its own workers: queued tasks still run.
 pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
+    if !shared.process.is_this() {
+        return;
+    }
     let began = Instant::now();
     let mut progress = shared.stopping.lock();
     if !matches!(progress.phase, Phase::Running) {
@@ -310,12 +322,10 @@ impl fmt::Debug for Stopping {
             Err(TryLockError::WouldBlock) => return f.write_str("changing at this moment"),
         };
         let (phase, abandon) = (progress.phase.clone(), progress.abandon);
-        let (started, left) = (
-            progress.started.iter().sum::<usize>(),
-            progress.running.len(),
-        );
+        let left = progress.running.len();
         let deadline = progress.deadline;
         drop(progress);
+        let started: usize = self.started.get().into_iter().flatten().sum();
         let deadline = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         f.debug_struct("Stop")
             .field("phase", &phase)

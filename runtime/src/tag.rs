@@ -2,6 +2,8 @@
 
 use parkade_core::TagConfig;
 
+use crate::panics::PanicPolicy;
+
 /// An isolated set of workers, to be given to [`RuntimeBuilder::tag`](crate::RuntimeBuilder::tag).
 ///
 /// Use one tag per kind of work that must not get in another's way: a flood in one tag costs the others
@@ -22,6 +24,7 @@ pub struct Tag {
     pub(crate) workers: Option<usize>,
     pub(crate) cpus: Option<String>,
     pub(crate) pinning: Pinning,
+    pub(crate) on_panic: PanicPolicy,
     /// The queues; its number of workers is set from `workers` in the end.
     pub(crate) queues: TagConfig,
 }
@@ -45,6 +48,7 @@ impl Tag {
             workers: None,
             cpus: None,
             pinning: Pinning::Strict,
+            on_panic: PanicPolicy::Carry,
             queues: TagConfig::new(1),
         }
     }
@@ -65,6 +69,13 @@ impl Tag {
     /// Sets what to do about a CPU that is not there; by default it is an error.
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
+        self
+    }
+
+    /// Sets what a panic of its tasks, or of a hook on its workers, comes to; by default
+    /// [`PanicPolicy::Carry`]. See there for the table of outcomes.
+    pub fn on_panic(mut self, policy: PanicPolicy) -> Self {
+        self.on_panic = policy;
         self
     }
 

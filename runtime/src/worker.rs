@@ -1,5 +1,6 @@
 //! A worker's thread: place it, wait for the word to begin, then do what the core decides.
 
+use std::mem;
 use std::sync::Arc;
 
 use parkade_core::Slot;
@@ -24,7 +25,7 @@ pub(crate) struct Placement {
 /// The whole life of a worker's thread.
 pub(crate) fn live<B: Backend>(shared: &Shared<B>, slot: Slot, placement: &Placement, gate: &Gate) {
     // Dropped last: the worker is gone from the core by then, whatever has happened in between.
-    let _leaves = shared.stopping.leaves_at_end(slot);
+    let leaves = shared.stopping.leaves_at_end(slot);
     let tag = &shared.tags[slot.tag.0];
     let seat = &tag.seats[slot.worker.0];
     let worker = match place::<B>(tag, seat, placement)
@@ -39,6 +40,10 @@ pub(crate) fn live<B: Backend>(shared: &Shared<B>, slot: Slot, placement: &Place
         }),
         Begin::Leave => {}
     }
+    if !shared.process.is_this() {
+        // What others had locked at the fork stays locked here, and nobody waits for this worker.
+        mem::forget((worker, leaves));
+    }
 }
 
 /// The main loop, with hooks around it.
@@ -47,12 +52,19 @@ fn work<B: Backend>(shared: &Shared<B>, tag: &TagSeats, seat: &Seat, worker: &Wo
     let hooks = &shared.hooks;
     hooks::call(hooks.start.as_ref(), info, counts);
     loop {
+        // A task or a hook has forked: what is queued here is the parent's to run.
+        if !shared.process.is_this() {
+            return;
+        }
         match worker.next() {
             Next::Run(entry) => entry.run(counts),
             Next::Park(state) => {
                 // A task that the park hook spawns claims this worker's own announcement, so the park
                 // returns at once.
                 hooks::call(hooks.park.as_ref(), info, counts);
+                if !shared.process.is_this() {
+                    return;
+                }
                 worker.park(state);
                 hooks::call(hooks.unpark.as_ref(), info, counts);
             }

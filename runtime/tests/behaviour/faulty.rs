@@ -124,6 +124,10 @@ impl<B: Backend> Backend for Faulty<B> {
     fn set_current_thread_cpus(cpus: &[usize]) -> Result<(), AffinityError> {
         B::set_current_thread_cpus(cpus)
     }
+
+    fn forks() -> std::io::Result<&'static std::sync::atomic::AtomicUsize> {
+        B::forks()
+    }
 }
 
 /// The seed of this process's faults.

@@ -15,9 +15,15 @@ mod builder;
 mod child;
 mod dropping;
 mod dump;
+#[cfg(target_os = "linux")]
+mod fork;
+#[cfg(target_os = "linux")]
+mod global;
 mod handles;
 mod hooks;
 mod metrics;
+#[cfg(target_os = "linux")]
+mod panics;
 #[cfg(target_os = "linux")]
 mod process;
 mod spawn;
@@ -27,3 +33,4 @@ mod stress;
 mod threads;
 mod waiting;
 mod wake_calls;
+mod worker_metrics;
