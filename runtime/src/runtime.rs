@@ -61,16 +61,16 @@ const FIRST_TAG: TagIndex = TagIndex(0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RuntimeOn<B: Backend> {
-    shared: Arc<Shared<B>>,
+    pub(crate) shared: Arc<Shared<B>>,
 }
 
 /// One tag of a runtime, and the way in for its tasks.
 ///
 /// Cheap to copy; look it up once, not per spawn.
 pub struct TagRef<'r, B: Backend> {
-    shared: &'r Arc<Shared<B>>,
-    tag: TagIndex,
-    priority: Priority,
+    pub(crate) shared: &'r Arc<Shared<B>>,
+    pub(crate) tag: TagIndex,
+    pub(crate) priority: Priority,
 }
 
 /// There is no tag of that name.
@@ -297,7 +297,7 @@ impl<'r, B: Backend> TagRef<'r, B> {
         self.shared.submit(self.tag, self.priority, entry)
     }
 
-    fn home(&self) -> Home {
+    pub(crate) fn home(&self) -> Home {
         Home::new(self.shared, self.tag)
     }
 }
