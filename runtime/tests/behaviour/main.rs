@@ -20,10 +20,12 @@ mod hooks;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod process;
+mod sleep;
 mod spawn;
 mod stop;
 mod stress;
 #[cfg(target_os = "linux")]
 mod threads;
+mod timers;
 mod waiting;
 mod wake_calls;

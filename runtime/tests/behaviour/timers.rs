@@ -1,0 +1,549 @@
+//! Timers: they fire once, never early, whatever the workers are at; and a stop does not wait for them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{eventually, expect_panics, hold, runtime};
+use parkade::{
+    Backend, JoinError, Policy, Priority, RefusedReason, RuntimeOn, ShutdownError, Stopped, Tag,
+};
+
+on_each_backend!(
+    timers_fire_though_every_inbox_is_full,
+    a_long_task_delays_no_timer,
+    an_alarm_releases_the_workers_that_wait_for_it,
+    a_million_timers_leave_nothing,
+    the_longest_delay_is_never_due,
+    timed_tasks_run_in_the_order_of_their_deadlines,
+    a_timer_honours_tag_and_priority,
+    a_worker_that_joins_a_timed_task_runs_it_in_time,
+    a_dropped_timer_drops_its_closure,
+    a_detached_timer_goes_on,
+    turns_never_overlap_and_keep_their_beat,
+    a_dropped_interval_ends_whatever_its_turn_is_at,
+    a_panic_ends_an_interval_and_stays_in_its_timer,
+    a_stop_cancels_what_is_pending,
+    a_stop_meets_timers_that_fire,
+    an_alarm_may_not_stop_its_runtime_but_may_drop_it,
+    an_alarm_that_blocks_is_reported,
+    a_stopped_runtime_gives_the_closure_back,
+    a_period_of_zero_is_refused,
+);
+
+const SOON: Duration = Duration::from_millis(2);
+const FAR: Duration = Duration::from_secs(3600);
+
+/// T1: their deadlines come while the tag refuses everybody else, and they are in the queues by then.
+fn timers_fire_though_every_inbox_is_full<B: Backend>() {
+    let runtime: RuntimeOn<B> = RuntimeOn::builder()
+        .tag(Tag::new("full").workers(2).inbox_limit(2))
+        .build()
+        .unwrap();
+    let tag = runtime.default_tag();
+    let held = hold(tag, 2);
+    for tag in [tag, tag.with_priority(Priority::High)] {
+        while tag.spawn_detached(|| ()).is_ok() {}
+        assert_eq!(
+            tag.try_spawn(|| ()).unwrap_err().reason,
+            RefusedReason::Full
+        );
+    }
+    let begun = Instant::now();
+    let timed = [tag, tag.with_priority(Priority::High)]
+        .map(|tag| [(); 10].map(|()| tag.after(SOON, Instant::now).unwrap()));
+    eventually("all have fired", || runtime.metrics().timers.fired == 20);
+    assert!(begun.elapsed() >= SOON);
+    assert!(tag.try_spawn(|| ()).is_err(), "still full");
+    held.release();
+    for timer in timed.into_iter().flatten() {
+        assert!(timer.join().unwrap() >= begun + SOON, "early");
+    }
+    assert_eq!(runtime.metrics().total.dropped, 0);
+}
+
+/// T2: neither a task that a timer started nor any other is in the way of the next timer.
+fn a_long_task_delays_no_timer<B: Backend>() {
+    let runtime = runtime::<B>(2);
+    let (finish, finished) = mpsc::channel::<()>();
+    let (begin, begun) = mpsc::channel();
+    let long = runtime.after(SOON, move || {
+        begin.send(()).unwrap();
+        finished.recv().is_err()
+    });
+    begun.recv().unwrap();
+    // The long one runs until these have: a hang is the failure.
+    runtime.after(SOON, || ()).unwrap().join().unwrap();
+    runtime.alarm(SOON, || ()).unwrap().join().unwrap();
+    drop(finish);
+    assert!(long.unwrap().join().unwrap());
+}
+
+/// N5.
+fn an_alarm_releases_the_workers_that_wait_for_it<B: Backend>() {
+    let runtime = runtime::<B>(2);
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let inside = Arc::new(Barrier::new(3));
+    let blocked = [(); 2].map(|()| {
+        let (gate, inside) = (Arc::clone(&gate), Arc::clone(&inside));
+        runtime.spawn(move || {
+            inside.wait();
+            let (open, opened) = &*gate;
+            let mut open = open.lock().unwrap();
+            while !*open {
+                open = opened.wait(open).unwrap();
+            }
+        })
+    });
+    inside.wait();
+    let released = runtime.alarm(SOON, move || {
+        *gate.0.lock().unwrap() = true;
+        gate.1.notify_all();
+        thread::current().name().map(str::to_owned)
+    });
+    for task in blocked {
+        task.join().unwrap();
+    }
+    let thread = released.unwrap().join().unwrap();
+    assert_eq!(thread.as_deref(), Some("pk-timer"));
+    let metrics = runtime.metrics();
+    assert_eq!((metrics.total.spawned, metrics.timers.fired), (2, 1));
+}
+
+/// T4: from 16 threads, 99 of 100 cancelled. What is left of them is nothing; the counts add up.
+fn a_million_timers_leave_nothing<B: Backend>() {
+    // A tenth of it unoptimised: the million is the queue's own test.
+    const EACH: usize = if cfg!(debug_assertions) {
+        6_250
+    } else {
+        62_500
+    };
+    const THREADS: usize = 16;
+    let runtime = runtime::<B>(2);
+    let token = Arc::new(());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for round in 0..EACH {
+                    let token = Arc::clone(&token);
+                    let timer = runtime.after(FAR, move || drop(token)).unwrap();
+                    if round % 100 == 0 {
+                        timer.detach();
+                    } else {
+                        assert!(timer.cancel());
+                    }
+                }
+            });
+        }
+    });
+    let left = THREADS * EACH.div_ceil(100);
+    let timers = runtime.metrics().timers;
+    assert_eq!((timers.pending, timers.fired), (left, 0));
+    assert_eq!(timers.cancelled, THREADS * EACH - left);
+    assert_eq!(Arc::strong_count(&token), 1 + left);
+    runtime.shutdown(Policy::Drain, None).unwrap();
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+/// T6.
+fn the_longest_delay_is_never_due<B: Backend>() {
+    let runtime = Arc::new(runtime::<B>(1));
+    let never = runtime.after(Duration::MAX, || ()).unwrap();
+    let interval = runtime.every(Duration::MAX, || ()).unwrap();
+    runtime.alarm(SOON, || ()).unwrap().join().unwrap();
+    assert!(never.is_pending() && !never.is_finished() && interval.is_active());
+    let sleeper = Arc::clone(&runtime);
+    let sleeper = thread::spawn(move || sleeper.sleep(Duration::MAX));
+    let asleep = runtime.spawn(|| parkade::sleep(Duration::MAX));
+    let timers = runtime.metrics().timers;
+    assert_eq!((timers.pending, timers.fired), (2, 1));
+    runtime.shutdown(Policy::Drain, None).unwrap();
+    assert_eq!(sleeper.join().unwrap(), Err(Stopped));
+    assert_eq!(asleep.join().unwrap(), Err(Stopped));
+    assert!(matches!(never.join(), Err(JoinError::Dropped)));
+    assert!(!interval.is_active());
+}
+
+fn timed_tasks_run_in_the_order_of_their_deadlines<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    // The only worker is held until all have fired, so that the order is that of the queue.
+    let held = hold(runtime.default_tag(), 1);
+    let timers: Vec<_> = [30, 10, 20, 0]
+        .into_iter()
+        .map(|ms| {
+            let order = Arc::clone(&order);
+            let note = move || order.lock().unwrap().push(ms);
+            runtime.after(Duration::from_millis(ms), note).unwrap()
+        })
+        .collect();
+    eventually("all have fired", || runtime.metrics().timers.fired == 4);
+    held.release();
+    for timer in timers {
+        timer.join().unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), [0, 10, 20, 30]);
+}
+
+fn a_timer_honours_tag_and_priority<B: Backend>() {
+    let runtime: RuntimeOn<B> = RuntimeOn::builder()
+        .tag(Tag::new("a").workers(1))
+        .tag(Tag::new("b").workers(1))
+        .build()
+        .unwrap();
+    let b = runtime.tag("b").unwrap();
+    let (done, order) = mpsc::channel();
+    let held = hold(b, 1);
+    for (name, tag) in [("normal", b), ("high", b.with_priority(Priority::High))] {
+        let done = done.clone();
+        let note = move || {
+            done.send((name, thread::current().name().map(str::to_owned)))
+                .unwrap();
+        };
+        tag.after(SOON, note).unwrap().detach();
+    }
+    eventually("both have fired", || runtime.metrics().timers.fired == 2);
+    held.release();
+    let on_b = Some("pk-b-0".to_owned());
+    assert_eq!(order.recv().unwrap(), ("high", on_b.clone()));
+    assert_eq!(order.recv().unwrap(), ("normal", on_b));
+}
+
+/// N3: the only worker waits for a task that nobody else could run; but not before its time.
+fn a_worker_that_joins_a_timed_task_runs_it_in_time<B: Backend>() {
+    let runtime: Arc<RuntimeOn<B>> = Arc::new(runtime(1));
+    let inside = Arc::clone(&runtime);
+    let waited = runtime.spawn(move || {
+        let begun = Instant::now();
+        let timed = inside.after(10 * SOON, Instant::now).unwrap();
+        let alarm = inside.alarm(SOON, || thread::current().id()).unwrap();
+        assert_ne!(alarm.join().unwrap(), thread::current().id());
+        timed.join().unwrap() - begun
+    });
+    assert!(waited.join().unwrap() >= 10 * SOON, "early");
+}
+
+fn a_dropped_timer_drops_its_closure<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    let token = Arc::new(());
+    for _ in 0..2 {
+        let (one, other) = (Arc::clone(&token), Arc::clone(&token));
+        let task = runtime.after(FAR, move || drop(one)).unwrap();
+        let alarm = runtime.alarm(FAR, move || drop(other)).unwrap();
+        assert_eq!(Arc::strong_count(&token), 3);
+        drop(task);
+        assert!(alarm.cancel());
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+    let fired = runtime.after(SOON, || ()).unwrap();
+    eventually("it has run", || fired.is_finished());
+    assert!(!fired.is_pending() && !fired.cancel());
+    let timers = runtime.metrics().timers;
+    assert_eq!((timers.pending, timers.fired, timers.cancelled), (0, 1, 4));
+}
+
+fn a_detached_timer_goes_on<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    let (done, ran) = mpsc::channel();
+    let other = done.clone();
+    runtime.after(SOON, move || done.send(())).unwrap().detach();
+    runtime
+        .alarm(SOON, move || other.send(()))
+        .unwrap()
+        .detach();
+    assert_eq!(ran.iter().count(), 2);
+}
+
+/// A turn that takes many periods is followed by none of the turns that it has missed.
+fn turns_never_overlap_and_keep_their_beat<B: Backend>() {
+    const TURNS: usize = 10;
+    const MISSED: usize = 25;
+    let runtime = runtime::<B>(3);
+    let period = Duration::from_millis(2);
+    let (turn, turns) = mpsc::channel();
+    let running = AtomicUsize::new(0);
+    let mut first = true;
+    let begun = Instant::now();
+    let interval = runtime.every(period, move || {
+        assert_eq!(running.fetch_add(1, Ordering::Relaxed), 0, "two at once");
+        turn.send(Instant::now()).ok();
+        if std::mem::take(&mut first) {
+            thread::sleep(period * MISSED as u32);
+        }
+        running.fetch_sub(1, Ordering::Relaxed);
+    });
+    let turns: Vec<_> = turns.iter().take(TURNS).collect();
+    assert!(interval.unwrap().is_active());
+    assert_eq!(turns.len(), TURNS);
+    let beats = turns
+        .iter()
+        .map(|at| (*at - begun).as_nanos() / period.as_nanos());
+    let beats: Vec<_> = beats.collect();
+    assert!(beats[0] >= 1, "early: {beats:?}");
+    // Each is in a beat of its own, late or not.
+    let in_turn = |turn| beats[turn] >= (MISSED + turn) as u128;
+    assert!((1..TURNS).all(in_turn), "a burst: {beats:?}");
+}
+
+fn a_dropped_interval_ends_whatever_its_turn_is_at<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    let token = Arc::new(());
+    // Not due yet.
+    let pending = Arc::clone(&token);
+    let interval = runtime.every(FAR, move || _ = &pending).unwrap();
+    drop(interval);
+    assert_eq!(Arc::strong_count(&token), 1, "dropped with its handle");
+    // Fired, and waiting for a worker.
+    let held = hold(runtime.default_tag(), 1);
+    let queued = Arc::clone(&token);
+    let fired = runtime.metrics().timers.fired;
+    let interval = runtime
+        .every(SOON, move || unreachable!("{queued:?} after the end"))
+        .unwrap();
+    eventually("it is queued", || runtime.metrics().timers.fired > fired);
+    drop(interval);
+    held.release();
+    eventually("its turn is over", || Arc::strong_count(&token) == 1);
+    // In a turn, which ends it from inside.
+    let slot = Arc::new(Mutex::new(None));
+    let (inside, own) = (Arc::clone(&token), Arc::clone(&slot));
+    let turns = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&turns);
+    let mut interval = slot.lock().unwrap();
+    *interval = Some(
+        runtime
+            .every(SOON, move || {
+                count.fetch_add(1, Ordering::Relaxed);
+                drop(own.lock().unwrap().take());
+                _ = &inside;
+            })
+            .unwrap(),
+    );
+    drop(interval);
+    eventually("its only turn is over", || Arc::strong_count(&token) == 1);
+    assert_eq!(turns.load(Ordering::Relaxed), 1);
+    let metrics = runtime.metrics();
+    assert_eq!((metrics.timers.pending, metrics.total.panicked), (0, 0));
+}
+
+/// P1.
+fn a_panic_ends_an_interval_and_stays_in_its_timer<B: Backend>() {
+    expect_panics();
+    let runtime = runtime::<B>(1);
+    let mut turn = 0;
+    let interval = runtime.every(SOON, move || {
+        turn += 1;
+        assert!(turn < 2, "the second turn");
+    });
+    let interval = interval.unwrap();
+    eventually("it has ended", || !interval.is_active());
+    let task = runtime.after(SOON, || panic!("a timed task")).unwrap();
+    assert!(task.join().unwrap_err().is_panic());
+    let alarm = runtime.alarm(SOON, || panic!("an alarm")).unwrap();
+    assert!(alarm.join().unwrap_err().is_panic());
+    assert_eq!(runtime.alarm(SOON, || 1).unwrap().join().unwrap(), 1);
+    eventually("all are counted", || {
+        let metrics = runtime.metrics();
+        (metrics.total.panicked, metrics.timers.panicked_alarms) == (2, 1)
+    });
+    assert_eq!(runtime.metrics().total.workers, 1);
+}
+
+/// S3: whatever the policy, the stop does not wait for them, and each closure is dropped once.
+fn a_stop_cancels_what_is_pending<B: Backend>() {
+    for policy in [Policy::Drain, Policy::Abandon] {
+        let runtime = runtime::<B>(2);
+        let token = Arc::new(());
+        let [one, two, three, four] = [(); 4].map(|()| Arc::clone(&token));
+        let task = runtime.after(FAR, move || drop(one)).unwrap();
+        let alarm = runtime.alarm(FAR, move || drop(two)).unwrap();
+        runtime.after(FAR, move || drop(three)).unwrap().detach();
+        let interval = runtime.every(FAR, move || _ = &four).unwrap();
+        assert!(format!("{runtime:?}").contains("pending: 4"), "{runtime:?}");
+        let report = runtime.shutdown(policy, None).unwrap();
+        assert!(report.is_complete(), "{report}");
+        assert_eq!((report.ran, report.dropped), (0, 0), "none was spawned");
+        assert_eq!(Arc::strong_count(&token), 1);
+        assert!(!task.is_pending() && task.is_finished() && !interval.is_active());
+        assert!(matches!(task.join(), Err(JoinError::Dropped)));
+        assert!(!alarm.cancel());
+        let timers = runtime.metrics().timers;
+        assert_eq!((timers.pending, timers.fired, timers.cancelled), (0, 0, 4));
+    }
+}
+
+/// S1, for timers: every closure runs once or is dropped once, wherever the stop meets it.
+fn a_stop_meets_timers_that_fire<B: Backend>() {
+    for round in 0..50_u64 {
+        let runtime = runtime::<B>(2);
+        let token = Arc::new(());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let timers: Vec<_> = (0..40)
+            .map(|n| {
+                let (token, ran) = (Arc::clone(&token), Arc::clone(&ran));
+                let body = move || {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    drop(token);
+                };
+                let delay = Duration::from_micros(n * 25);
+                match n % 2 {
+                    0 => runtime.after(delay, body).unwrap(),
+                    _ => runtime.alarm(delay, body).unwrap(),
+                }
+            })
+            .collect();
+        thread::sleep(Duration::from_micros(round * 20));
+        let policy = [Policy::Drain, Policy::Abandon][round as usize % 2];
+        let report = runtime.shutdown(policy, None).unwrap();
+        assert!(report.is_complete(), "{report}");
+        assert_eq!(Arc::strong_count(&token), 1);
+        let joined = timers.into_iter().map(parkade::Timer::join);
+        let joined: Vec<_> = joined.collect();
+        let well = joined.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(well, ran.load(Ordering::Relaxed));
+        let lost = |error: &JoinError| !matches!(error, JoinError::Dropped);
+        assert!(
+            !joined
+                .iter()
+                .any(|outcome| outcome.as_ref().is_err_and(lost))
+        );
+        let metrics = runtime.metrics();
+        let (timers, total) = (metrics.timers, metrics.total);
+        assert_eq!((timers.pending, timers.fired + timers.cancelled), (0, 40));
+        assert_eq!(total.spawned, total.ran + total.dropped, "{round}");
+        if policy == Policy::Drain {
+            assert_eq!(well, timers.fired, "what has fired is drained");
+        }
+    }
+}
+
+/// S2, for the timer thread.
+fn an_alarm_may_not_stop_its_runtime_but_may_drop_it<B: Backend>() {
+    let runtime: Arc<RuntimeOn<B>> = Arc::new(runtime(1));
+    let inside = Arc::clone(&runtime);
+    let answer = runtime.alarm(SOON, move || inside.shutdown(Policy::Drain, None));
+    let answer = answer.unwrap().join().unwrap();
+    assert_eq!(answer, Err(ShutdownError::InsideWorker));
+    let (drop_it, may_drop) = mpsc::channel::<()>();
+    let last = Arc::clone(&runtime);
+    let dropped = runtime.alarm(Duration::ZERO, move || {
+        may_drop.recv().ok();
+        drop(last);
+    });
+    let dropped = dropped.unwrap();
+    let far = runtime.after(FAR, || ()).unwrap();
+    drop(runtime);
+    drop(drop_it);
+    dropped.join().unwrap();
+    assert!(matches!(far.join(), Err(JoinError::Dropped)));
+}
+
+/// S6, for an alarm that does what it must not.
+fn an_alarm_that_blocks_is_reported<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    let (finish, finished) = mpsc::channel::<()>();
+    let (begin, begun) = mpsc::channel();
+    let alarm = runtime.alarm(Duration::ZERO, move || {
+        begin.send(()).unwrap();
+        finished.recv().is_err()
+    });
+    begun.recv().unwrap();
+    let deadline = Some(Duration::from_millis(50));
+    let report = runtime.shutdown(Policy::Drain, deadline).unwrap();
+    assert!(!report.is_complete());
+    assert_eq!(report.still_running, []);
+    assert_eq!(report.alarm_still_running.as_deref(), Some("pk-timer"));
+    assert!(
+        report
+            .to_string()
+            .ends_with("an alarm still runs: pk-timer"),
+        "{report}"
+    );
+    drop(finish);
+    assert!(alarm.unwrap().join().unwrap());
+}
+
+fn a_stopped_runtime_gives_the_closure_back<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    runtime.shutdown(Policy::Drain, None).unwrap();
+    let name = String::from("mine");
+    let refused = runtime.after(SOON, move || name).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Stopped);
+    let name = (refused.task)();
+    let refused = runtime.alarm(SOON, move || name).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Stopped);
+    let mut names = vec![(refused.task)()];
+    let again = move || names.push(String::new());
+    let refused = runtime.every(SOON, again).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Stopped);
+}
+
+fn a_period_of_zero_is_refused<B: Backend>() {
+    let runtime = runtime::<B>(1);
+    let refused = runtime.every(Duration::ZERO, || ()).unwrap_err();
+    assert_eq!(refused.to_string(), "the task was refused: its period is 0");
+}
+
+/// What only a system that counts each thread's sleeps can show.
+#[cfg(target_os = "linux")]
+mod counted {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::common::module_of;
+
+    on_each_backend!(timers_that_are_cancelled_wake_nobody);
+
+    /// The directory of the one thread of that name.
+    fn thread_called(name: &str) -> PathBuf {
+        let tasks = fs::read_dir("/proc/self/task").unwrap();
+        let mut paths = tasks.map(|task| task.unwrap().path());
+        let is_it = |path: &PathBuf| {
+            fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+        };
+        paths.find(is_it).unwrap()
+    }
+
+    fn status(thread: &std::path::Path, field: &str) -> String {
+        let status = fs::read_to_string(thread.join("status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
+        line.unwrap().trim().to_owned()
+    }
+
+    /// T4, I2: the timer thread sleeps through timers that come and go, and through the time in which none is
+    /// due.
+    fn timers_that_are_cancelled_wake_nobody<B: Backend>() {
+        let module = module_of::<B>();
+        let prefix = format!("t4{}{}-", &module[..1], &module[module.len() - 1..]);
+        let runtime: RuntimeOn<B> = RuntimeOn::builder()
+            .tag(Tag::new("only").workers(1))
+            .thread_name(&prefix)
+            .build()
+            .unwrap();
+        let earliest = runtime.after(FAR, || ()).unwrap();
+        runtime
+            .alarm(Duration::ZERO, || ())
+            .unwrap()
+            .join()
+            .unwrap();
+        let thread = thread_called(&format!("{prefix}timer"));
+        // Nobody else takes its lock now, so a sleep is the one until the deadline.
+        eventually("it sleeps", || status(&thread, "State:").starts_with('S'));
+        let sleeps = || status(&thread, "voluntary_ctxt_switches:");
+        let before = sleeps();
+        for _ in 0..10_000 {
+            drop(runtime.after(FAR, || ()).unwrap());
+        }
+        drop(earliest);
+        let idle = Instant::now();
+        while idle.elapsed() < Duration::from_millis(100) {
+            runtime.spawn(|| ()).join().unwrap();
+        }
+        assert_eq!(sleeps(), before, "it was woken for nothing");
+        // It is not merely dead.
+        assert_eq!(runtime.alarm(SOON, || 1).unwrap().join().unwrap(), 1);
+        assert_ne!(sleeps(), before);
+    }
+}
