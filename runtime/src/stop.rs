@@ -26,7 +26,8 @@ use crate::report::{Report, StillRunning};
 use crate::shared::Shared;
 use crate::sleep::Stopped;
 
-/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end.
+/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
+/// timed for later is dropped under either, and its handle says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// They run.
@@ -39,7 +40,7 @@ pub enum Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
-    /// The caller is a worker of this very runtime and would wait for itself.
+    /// The caller is a worker of this very runtime, or an alarm of it, and would wait for itself.
     #[error("a runtime cannot be shut down by one of its own workers")]
     InsideWorker,
     /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.

@@ -15,6 +15,7 @@ on_each_backend!(
     a_long_task_delays_no_timer,
     an_alarm_releases_the_workers_that_wait_for_it,
     a_million_timers_leave_nothing,
+    no_timer_is_early,
     the_longest_delay_is_never_due,
     timed_tasks_run_in_the_order_of_their_deadlines,
     a_timer_honours_tag_and_priority,
@@ -144,6 +145,18 @@ fn a_million_timers_leave_nothing<B: Backend>() {
     assert_eq!(Arc::strong_count(&token), 1 + left);
     runtime.shutdown(Policy::Drain, None).unwrap();
     assert_eq!(Arc::strong_count(&token), 1);
+}
+
+fn no_timer_is_early<B: Backend>() {
+    let runtime = runtime::<B>(2);
+    for ms in [0, 1, 3, 10, 20] {
+        let delay = Duration::from_millis(ms);
+        let begun = Instant::now();
+        let task = runtime.after(delay, Instant::now).unwrap();
+        let alarm = runtime.alarm(delay, Instant::now).unwrap();
+        assert!(task.join().unwrap() >= begun + delay, "early");
+        assert!(alarm.join().unwrap() >= begun + delay, "early");
+    }
 }
 
 /// T6.
