@@ -17,6 +17,7 @@ mod dropping;
 mod dump;
 mod handles;
 mod hooks;
+mod intervals;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod process;
@@ -26,6 +27,7 @@ mod stop;
 mod stress;
 #[cfg(target_os = "linux")]
 mod threads;
+mod timer_stop;
 mod timers;
 mod waiting;
 mod wake_calls;

@@ -1,14 +1,11 @@
-//! Timers: they fire once, never early, whatever the workers are at; and a stop does not wait for them.
+//! Timers: they fire once, never early, whatever the workers are at.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{eventually, expect_panics, hold, runtime};
-use parkade::{
-    Backend, JoinError, Policy, Priority, RefusedReason, RuntimeOn, ShutdownError, Stopped, Tag,
-};
+use crate::common::{eventually, hold, runtime};
+use parkade::{Backend, JoinError, Policy, Priority, RefusedReason, RuntimeOn, Stopped, Tag};
 
 on_each_backend!(
     timers_fire_though_every_inbox_is_full,
@@ -22,19 +19,10 @@ on_each_backend!(
     a_worker_that_joins_a_timed_task_runs_it_in_time,
     a_dropped_timer_drops_its_closure,
     a_detached_timer_goes_on,
-    turns_never_overlap_and_keep_their_beat,
-    a_dropped_interval_ends_whatever_its_turn_is_at,
-    a_panic_ends_an_interval_and_stays_in_its_timer,
-    a_stop_cancels_what_is_pending,
-    a_stop_meets_timers_that_fire,
-    an_alarm_may_not_stop_its_runtime_but_may_drop_it,
-    an_alarm_that_blocks_is_reported,
-    a_stopped_runtime_gives_the_closure_back,
-    a_period_of_zero_is_refused,
 );
 
-const SOON: Duration = Duration::from_millis(2);
-const FAR: Duration = Duration::from_secs(3600);
+pub(crate) const SOON: Duration = Duration::from_millis(2);
+pub(crate) const FAR: Duration = Duration::from_secs(3600);
 
 /// T1: their deadlines come while the tag refuses everybody else, and they are in the queues by then.
 fn timers_fire_though_every_inbox_is_full<B: Backend>() {
@@ -266,236 +254,6 @@ fn a_detached_timer_goes_on<B: Backend>() {
         .unwrap()
         .detach();
     assert_eq!(ran.iter().count(), 2);
-}
-
-/// A turn that takes many periods is followed by none of the turns that it has missed.
-fn turns_never_overlap_and_keep_their_beat<B: Backend>() {
-    const TURNS: usize = 10;
-    const MISSED: usize = 25;
-    let runtime = runtime::<B>(3);
-    let period = Duration::from_millis(2);
-    let (turn, turns) = mpsc::channel();
-    let running = AtomicUsize::new(0);
-    let mut first = true;
-    let begun = Instant::now();
-    let interval = runtime.every(period, move || {
-        assert_eq!(running.fetch_add(1, Ordering::Relaxed), 0, "two at once");
-        turn.send(Instant::now()).ok();
-        if std::mem::take(&mut first) {
-            thread::sleep(period * MISSED as u32);
-        }
-        running.fetch_sub(1, Ordering::Relaxed);
-    });
-    let turns: Vec<_> = turns.iter().take(TURNS).collect();
-    assert!(interval.unwrap().is_active());
-    assert_eq!(turns.len(), TURNS);
-    let beats = turns
-        .iter()
-        .map(|at| (*at - begun).as_nanos() / period.as_nanos());
-    let beats: Vec<_> = beats.collect();
-    assert!(beats[0] >= 1, "early: {beats:?}");
-    // Each is in a beat of its own, late or not.
-    let in_turn = |turn| beats[turn] >= (MISSED + turn) as u128;
-    assert!((1..TURNS).all(in_turn), "a burst: {beats:?}");
-}
-
-fn a_dropped_interval_ends_whatever_its_turn_is_at<B: Backend>() {
-    let runtime = runtime::<B>(1);
-    let token = Arc::new(());
-    // Not due yet.
-    let pending = Arc::clone(&token);
-    let interval = runtime.every(FAR, move || _ = &pending).unwrap();
-    drop(interval);
-    assert_eq!(Arc::strong_count(&token), 1, "dropped with its handle");
-    // Fired, and waiting for a worker.
-    let held = hold(runtime.default_tag(), 1);
-    let queued = Arc::clone(&token);
-    let fired = runtime.metrics().timers.fired;
-    let interval = runtime
-        .every(SOON, move || unreachable!("{queued:?} after the end"))
-        .unwrap();
-    eventually("it is queued", || runtime.metrics().timers.fired > fired);
-    drop(interval);
-    held.release();
-    eventually("its turn is over", || Arc::strong_count(&token) == 1);
-    // In a turn, which ends it from inside.
-    let slot = Arc::new(Mutex::new(None));
-    let (inside, own) = (Arc::clone(&token), Arc::clone(&slot));
-    let turns = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&turns);
-    let mut interval = slot.lock().unwrap();
-    *interval = Some(
-        runtime
-            .every(SOON, move || {
-                count.fetch_add(1, Ordering::Relaxed);
-                drop(own.lock().unwrap().take());
-                _ = &inside;
-            })
-            .unwrap(),
-    );
-    drop(interval);
-    eventually("its only turn is over", || Arc::strong_count(&token) == 1);
-    assert_eq!(turns.load(Ordering::Relaxed), 1);
-    let metrics = runtime.metrics();
-    assert_eq!((metrics.timers.pending, metrics.total.panicked), (0, 0));
-}
-
-/// P1.
-fn a_panic_ends_an_interval_and_stays_in_its_timer<B: Backend>() {
-    expect_panics();
-    let runtime = runtime::<B>(1);
-    let mut turn = 0;
-    let interval = runtime.every(SOON, move || {
-        turn += 1;
-        assert!(turn < 2, "the second turn");
-    });
-    let interval = interval.unwrap();
-    eventually("it has ended", || !interval.is_active());
-    let task = runtime.after(SOON, || panic!("a timed task")).unwrap();
-    assert!(task.join().unwrap_err().is_panic());
-    let alarm = runtime.alarm(SOON, || panic!("an alarm")).unwrap();
-    assert!(alarm.join().unwrap_err().is_panic());
-    assert_eq!(runtime.alarm(SOON, || 1).unwrap().join().unwrap(), 1);
-    eventually("all are counted", || {
-        let metrics = runtime.metrics();
-        (metrics.total.panicked, metrics.timers.panicked_alarms) == (2, 1)
-    });
-    assert_eq!(runtime.metrics().total.workers, 1);
-}
-
-/// S3: whatever the policy, the stop does not wait for them, and each closure is dropped once.
-fn a_stop_cancels_what_is_pending<B: Backend>() {
-    for policy in [Policy::Drain, Policy::Abandon] {
-        let runtime = runtime::<B>(2);
-        let token = Arc::new(());
-        let [one, two, three, four] = [(); 4].map(|()| Arc::clone(&token));
-        let task = runtime.after(FAR, move || drop(one)).unwrap();
-        let alarm = runtime.alarm(FAR, move || drop(two)).unwrap();
-        runtime.after(FAR, move || drop(three)).unwrap().detach();
-        let interval = runtime.every(FAR, move || _ = &four).unwrap();
-        assert!(format!("{runtime:?}").contains("pending: 4"), "{runtime:?}");
-        let report = runtime.shutdown(policy, None).unwrap();
-        assert!(report.is_complete(), "{report}");
-        assert_eq!((report.ran, report.dropped), (0, 0), "none was spawned");
-        assert_eq!(Arc::strong_count(&token), 1);
-        assert!(!task.is_pending() && task.is_finished() && !interval.is_active());
-        assert!(matches!(task.join(), Err(JoinError::Dropped)));
-        assert!(!alarm.cancel());
-        let timers = runtime.metrics().timers;
-        assert_eq!((timers.pending, timers.fired, timers.cancelled), (0, 0, 4));
-    }
-}
-
-/// S1, for timers: every closure runs once or is dropped once, wherever the stop meets it.
-fn a_stop_meets_timers_that_fire<B: Backend>() {
-    for round in 0..50_u64 {
-        let runtime = runtime::<B>(2);
-        let token = Arc::new(());
-        let ran = Arc::new(AtomicUsize::new(0));
-        let timers: Vec<_> = (0..40)
-            .map(|n| {
-                let (token, ran) = (Arc::clone(&token), Arc::clone(&ran));
-                let body = move || {
-                    ran.fetch_add(1, Ordering::Relaxed);
-                    drop(token);
-                };
-                let delay = Duration::from_micros(n * 25);
-                match n % 2 {
-                    0 => runtime.after(delay, body).unwrap(),
-                    _ => runtime.alarm(delay, body).unwrap(),
-                }
-            })
-            .collect();
-        thread::sleep(Duration::from_micros(round * 20));
-        let policy = [Policy::Drain, Policy::Abandon][round as usize % 2];
-        let report = runtime.shutdown(policy, None).unwrap();
-        assert!(report.is_complete(), "{report}");
-        assert_eq!(Arc::strong_count(&token), 1);
-        let joined = timers.into_iter().map(parkade::Timer::join);
-        let joined: Vec<_> = joined.collect();
-        let well = joined.iter().filter(|outcome| outcome.is_ok()).count();
-        assert_eq!(well, ran.load(Ordering::Relaxed));
-        let lost = |error: &JoinError| !matches!(error, JoinError::Dropped);
-        assert!(
-            !joined
-                .iter()
-                .any(|outcome| outcome.as_ref().is_err_and(lost))
-        );
-        let metrics = runtime.metrics();
-        let (timers, total) = (metrics.timers, metrics.total);
-        assert_eq!((timers.pending, timers.fired + timers.cancelled), (0, 40));
-        assert_eq!(total.spawned, total.ran + total.dropped, "{round}");
-        if policy == Policy::Drain {
-            assert_eq!(well, timers.fired, "what has fired is drained");
-        }
-    }
-}
-
-/// S2, for the timer thread.
-fn an_alarm_may_not_stop_its_runtime_but_may_drop_it<B: Backend>() {
-    let runtime: Arc<RuntimeOn<B>> = Arc::new(runtime(1));
-    let inside = Arc::clone(&runtime);
-    let answer = runtime.alarm(SOON, move || inside.shutdown(Policy::Drain, None));
-    let answer = answer.unwrap().join().unwrap();
-    assert_eq!(answer, Err(ShutdownError::InsideWorker));
-    let (drop_it, may_drop) = mpsc::channel::<()>();
-    let last = Arc::clone(&runtime);
-    let dropped = runtime.alarm(Duration::ZERO, move || {
-        may_drop.recv().ok();
-        drop(last);
-    });
-    let dropped = dropped.unwrap();
-    let far = runtime.after(FAR, || ()).unwrap();
-    drop(runtime);
-    drop(drop_it);
-    dropped.join().unwrap();
-    assert!(matches!(far.join(), Err(JoinError::Dropped)));
-}
-
-/// S6, for an alarm that does what it must not.
-fn an_alarm_that_blocks_is_reported<B: Backend>() {
-    let runtime = runtime::<B>(1);
-    let (finish, finished) = mpsc::channel::<()>();
-    let (begin, begun) = mpsc::channel();
-    let alarm = runtime.alarm(Duration::ZERO, move || {
-        begin.send(()).unwrap();
-        finished.recv().is_err()
-    });
-    begun.recv().unwrap();
-    let deadline = Some(Duration::from_millis(50));
-    let report = runtime.shutdown(Policy::Drain, deadline).unwrap();
-    assert!(!report.is_complete());
-    assert_eq!(report.still_running, []);
-    assert_eq!(report.alarm_still_running.as_deref(), Some("pk-timer"));
-    assert!(
-        report
-            .to_string()
-            .ends_with("an alarm still runs: pk-timer"),
-        "{report}"
-    );
-    drop(finish);
-    assert!(alarm.unwrap().join().unwrap());
-}
-
-fn a_stopped_runtime_gives_the_closure_back<B: Backend>() {
-    let runtime = runtime::<B>(1);
-    runtime.shutdown(Policy::Drain, None).unwrap();
-    let name = String::from("mine");
-    let refused = runtime.after(SOON, move || name).unwrap_err();
-    assert_eq!(refused.reason, RefusedReason::Stopped);
-    let name = (refused.task)();
-    let refused = runtime.alarm(SOON, move || name).unwrap_err();
-    assert_eq!(refused.reason, RefusedReason::Stopped);
-    let mut names = vec![(refused.task)()];
-    let again = move || names.push(String::new());
-    let refused = runtime.every(SOON, again).unwrap_err();
-    assert_eq!(refused.reason, RefusedReason::Stopped);
-}
-
-fn a_period_of_zero_is_refused<B: Backend>() {
-    let runtime = runtime::<B>(1);
-    let refused = runtime.every(Duration::ZERO, || ()).unwrap_err();
-    assert_eq!(refused.to_string(), "the task was refused: its period is 0");
 }
 
 /// What only a system that counts each thread's sleeps can show.
