@@ -98,13 +98,27 @@ impl<P: Platform> Inbox<P> {
         }
     }
 
+    /// Appends a task that was accepted before it came here, such as a timed one: the limit, which holds new
+    /// work back, does not hold for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task, when the inbox is closed or the platform's queue is full.
+    pub fn push_accepted(&self, task: Task) -> Result<(), Refused> {
+        self.queue.with(|queue| {
+            self.append(queue, task, usize::MAX)?;
+            bump(&self.hints.submits, 1);
+            Ok(())
+        })
+    }
+
     /// Appends tasks under one lock until `tasks` ends or one finds no room; returns how many were
     /// accepted, and the one that was not. Those after it stay in the iterator, which runs inside the
     /// lock: it must neither block nor submit.
     pub fn push_all(&self, tasks: &mut impl Iterator<Item = Task>) -> (usize, Option<Refused>) {
         self.queue.with(|queue| {
             let before = queue.len();
-            let refused = tasks.find_map(|task| self.append(queue, task).err());
+            let refused = tasks.find_map(|task| self.append(queue, task, self.limit).err());
             let accepted = queue.len() - before;
             if accepted > 0 {
                 bump(&self.hints.submits, 1);
@@ -113,13 +127,13 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
-    fn append(&self, queue: &mut P::Queue, task: Task) -> Result<(), Refused> {
+    fn append(&self, queue: &mut P::Queue, task: Task, limit: usize) -> Result<(), Refused> {
         if self.hints.closed.load(Ordering::Relaxed) && !left_out("inbox.closed") {
             let reason = RefusedReason::Closed;
             return Err(Refused { task, reason });
         }
         let reason = RefusedReason::Full;
-        if queue.len() >= self.limit {
+        if queue.len() >= limit {
             return Err(Refused { task, reason });
         }
         queue.push(task).map_err(|task| Refused { task, reason })?;

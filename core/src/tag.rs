@@ -88,12 +88,37 @@ impl<P: Platform> Tag<P> {
     ///
     /// [`Refused`] with the task: every inbox is full, or the tag is closed.
     pub fn submit(&self, task: Task, priority: Priority, origin: &Origin) -> Result<Wake, Refused> {
+        self.submit_by(Inbox::push, task, priority, origin)
+    }
+
+    /// Submits a task that was accepted before it is due, as [`submit`](Tag::submit) does but whatever the
+    /// inboxes' limit: what a timer promised must not depend on how full they are when it fires.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: the tag is closed, or the platform's queues hold no more.
+    pub fn submit_accepted(
+        &self,
+        task: Task,
+        priority: Priority,
+        origin: &Origin,
+    ) -> Result<Wake, Refused> {
+        self.submit_by(Inbox::push_accepted, task, priority, origin)
+    }
+
+    fn submit_by(
+        &self,
+        push: impl Fn(&Inbox<P>, Task) -> Result<(), Refused>,
+        task: Task,
+        priority: Priority,
+        origin: &Origin,
+    ) -> Result<Wake, Refused> {
         let (inbox, preferred) = match priority {
             Priority::High => {
-                self.priority.push(task)?;
+                push(&self.priority, task)?;
                 (&self.priority, None)
             }
-            Priority::Normal => self.place(task, origin)?,
+            Priority::Normal => self.place(push, task, origin)?,
         };
         // Ordering[idle.submit.fence]: F1, with `idle.announce.fence` and `idle.release.fence`. Either
         // the read below sees who announced or left the searchers, or their look sees the push.
@@ -130,7 +155,7 @@ impl<P: Platform> Tag<P> {
             let Some(left_over) = left_over else { break };
             let placed = match priority {
                 Priority::High => Err(left_over),
-                Priority::Normal => self.place(left_over.task, origin),
+                Priority::Normal => self.place(Inbox::push, left_over.task, origin),
             };
             match placed {
                 Ok((next, _)) => {
@@ -193,18 +218,19 @@ impl<P: Platform> Tag<P> {
     /// Pushes to the chosen inbox, or to any other that has room.
     fn place(
         &self,
+        push: impl Fn(&Inbox<P>, Task) -> Result<(), Refused>,
         task: Task,
         origin: &Origin,
     ) -> Result<(&Inbox<P>, Option<WorkerIndex>), Refused> {
         let (chosen, preferred) = self.choose(origin);
         let inbox = &self.groups[chosen].inbox;
-        let mut refused = match inbox.push(task) {
+        let mut refused = match push(inbox, task) {
             Ok(()) => return Ok((inbox, preferred)),
             Err(refused) => refused,
         };
         for index in Walk::new(self.groups.len(), &mut origin.dice()) {
             let inbox = &self.groups[index].inbox;
-            match inbox.push(refused.task) {
+            match push(inbox, refused.task) {
                 Ok(()) => return Ok((inbox, preferred)),
                 Err(again) => refused = again,
             }

@@ -12,6 +12,7 @@ use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::names;
 use crate::panics::Panics;
 use crate::plan::Plan;
 use crate::process::Process;
@@ -20,6 +21,7 @@ use crate::shared::{Seat, Shared, TagSeats};
 use crate::start::{self, StartPolicy};
 use crate::stop::Stopping;
 use crate::tag::Tag;
+use crate::timers::{TimerThread, Timers};
 
 /// The name of the tag that a runtime has if none is described.
 pub const DEFAULT_TAG: &str = "default";
@@ -93,7 +95,7 @@ impl<B: Backend> RuntimeBuilder<B> {
         self
     }
 
-    /// Sets the stack of each worker in bytes, at least 16 KiB; by default that of
+    /// Sets the stack of each worker and of the timer thread in bytes, at least 16 KiB; by default that of
     /// [`std::thread::Builder`].
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
@@ -166,11 +168,18 @@ impl<B: Backend> RuntimeBuilder<B> {
             dropped: DropCount::default(),
             misplaced: DropCount::default(),
         });
+        let timer_thread = TimerThread {
+            name: names::timer_thread(&self.prefix),
+            stack_size: self.stack_size,
+            process_cpus: plan.process_cpus.as_deref().map(Box::from),
+        };
+        let timers = Timers::new(timer_thread, process);
         let shared = Arc::new(Shared {
             control,
             process,
             tags: seats.collect(),
             hooks: self.hooks,
+            timers: Arc::new(timers),
             stopping: Stopping::default(),
         });
         let policy = StartPolicy {

@@ -58,6 +58,21 @@ impl<P: Platform> Control<P> {
         }
     }
 
+    /// Submits an entry that was accepted before it was due, whatever the limits of the inboxes.
+    pub(crate) fn submit_accepted(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+        origin: &Origin,
+    ) -> Result<(), RefusedEntry> {
+        let task = entry.into_task();
+        match self.tag(tag).submit_accepted(task, priority, origin) {
+            Ok(_wake) => Ok(()),
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
     /// Submits entries as one batch; returns how many were accepted and the first that was not. Those
     /// after it stay in the iterator.
     pub(crate) fn submit_batch(

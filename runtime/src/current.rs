@@ -19,6 +19,7 @@ use crate::counts::WorkerCounts;
 use crate::job::Header;
 use crate::process::Process;
 use crate::shared::Shared;
+use crate::stop::Stopping;
 
 /// A tag of one particular runtime. Only to be compared.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,14 @@ pub(crate) struct Home {
 }
 
 impl Home {
+    /// No tag of any runtime: no worker is at home there.
+    pub(crate) fn nowhere<B: Backend>(shared: &Shared<B>) -> Self {
+        Self {
+            runtime: 0,
+            ..Self::new(shared, TagIndex(0))
+        }
+    }
+
     pub(crate) fn new<B: Backend>(shared: &Shared<B>, tag: TagIndex) -> Self {
         Self {
             runtime: ptr::from_ref(shared).addr(),
@@ -64,6 +73,7 @@ struct Work {
     counts: NonNull<WorkerCounts>,
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
+    stopping: NonNull<Stopping>,
     /// [`Worker::clear_husk`] of that type.
     clear_husk: unsafe fn(NonNull<()>, NonNull<Header>),
 }
@@ -135,13 +145,37 @@ pub(crate) fn as_worker<B: Backend, R>(
         work: Some(Work {
             counts: NonNull::from(counts),
             worker: NonNull::from(worker).cast(),
+            stopping: NonNull::from(&shared.stopping),
             clear_husk: clear_husk::<B>,
         }),
     }));
     body()
 }
 
-/// Whether this thread is a worker of that runtime, of whichever tag, or was until its work was over.
+/// Runs `body` as the timer thread of `shared`: like a worker it must not wait for the runtime's end, but it
+/// has no queues and belongs to no tag.
+pub(crate) fn as_driver<B: Backend>(shared: &Shared<B>, body: impl FnOnce()) {
+    NOTE.set(Some(Note {
+        home: Home::new(shared, TagIndex(usize::MAX)),
+        work: None,
+    }));
+    body();
+}
+
+/// Calls `act` with how far the end of this worker's runtime has come, if this thread is at work as one and
+/// not its copy in a forked process.
+pub(crate) fn with_stopping<R>(act: impl FnOnce(Option<&Stopping>) -> R) -> R {
+    let note = NOTE.get().filter(|note| note.home.is_in_this_process());
+    let work = note.and_then(|note| note.work);
+    act(work.map(|work| {
+        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and the
+        // runtime that it borrows is alive until after this call.
+        unsafe { work.stopping.as_ref() }
+    }))
+}
+
+/// Whether this thread is a worker of that runtime, of whichever tag, or was until its work was over; or its
+/// timer thread.
 pub(crate) fn is_worker_of<B: Backend>(shared: &Shared<B>) -> bool {
     NOTE.get()
         .is_some_and(|note| note.home.runtime == ptr::from_ref(shared).addr())

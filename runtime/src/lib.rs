@@ -31,6 +31,8 @@
 //! * [`spawn`](RuntimeOn::spawn) returns a [`JoinHandle`]; [`try_spawn`](RuntimeOn::try_spawn) gives a
 //!   refused closure back; [`spawn_detached`](RuntimeOn::spawn_detached) is the cheapest; a [`Batch`]
 //!   submits many at once.
+//! * [`after`](RuntimeOn::after) and [`every`](RuntimeOn::every) spawn later, and again and again;
+//!   [`alarm`](RuntimeOn::alarm) needs no worker; [`sleep()`] is a task's pause that a stop ends.
 //! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table.
 //!
 //! # What holds
@@ -82,11 +84,14 @@ mod runtime;
 #[cfg(feature = "serde")]
 mod serialize;
 mod shared;
+mod sleep;
 mod start;
 mod state;
 mod stop;
 mod sync;
 mod tag;
+mod timer;
+mod timers;
 mod worker;
 mod worker_metrics;
 
@@ -101,13 +106,15 @@ pub use global::{GlobalAlreadySet, global, set_global, spawn};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join_error::{JoinError, PanicPayload};
-pub use metrics::{Metrics, TagMetrics};
+pub use metrics::{Metrics, TagMetrics, TimerMetrics};
 pub use panics::{PanicHandler, PanicPolicy};
 pub use parkade_core::{Activity, Priority};
 pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
+pub use sleep::{Stopped, sleep};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};
+pub use timer::{Interval, Timer};
 pub use worker_metrics::WorkerMetrics;

@@ -34,6 +34,24 @@ pub struct Metrics {
     pub total: TagMetrics,
     /// One row per worker, by tag and index; those included whose threads have not started or have ended.
     pub workers: Vec<WorkerMetrics>,
+    /// The runtime's timers, of whichever tag.
+    pub timers: TimerMetrics,
+}
+
+/// How many timers there are and were: timed tasks, each turn of a recurring one, and alarms.
+///
+/// A timed task counts as [`spawned`](TagMetrics::spawned) in its tag once it has fired; an alarm never does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TimerMetrics {
+    /// Timers that are not due yet.
+    pub pending: usize,
+    /// Timers that have fired.
+    pub fired: usize,
+    /// Timers that will not fire: cancelled by their handles, or by the stop.
+    pub cancelled: usize,
+    /// Alarms that panicked.
+    pub panicked_alarms: usize,
 }
 
 /// The counters of one tag: tasks, wakes and workers.
@@ -96,6 +114,7 @@ impl Metrics {
             tags,
             total,
             workers,
+            timers: shared.timers.metrics(),
         }
     }
 
@@ -210,6 +229,18 @@ impl fmt::Display for Metrics {
                 write!(f, "  {number:>width$}")?;
             }
         }
+        if self.timers != TimerMetrics::default() {
+            let TimerMetrics {
+                pending,
+                fired,
+                cancelled,
+                panicked_alarms,
+            } = self.timers;
+            write!(
+                f,
+                "\ntimers: {pending} pending, {fired} fired, {cancelled} cancelled, {panicked_alarms} alarms panicked"
+            )?;
+        }
         for row in &self.tags {
             if row.misplaced > 0 {
                 write!(
@@ -252,6 +283,7 @@ mod tests {
             total: none + &row,
             tags: vec![row],
             workers: Vec::new(),
+            timers: TimerMetrics::default(),
         };
         let table = metrics.to_string();
         let lines: Vec<_> = table.lines().collect();

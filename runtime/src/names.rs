@@ -46,6 +46,13 @@ pub(crate) fn labels(prefix: &str, tags: &[(&str, usize)]) -> Vec<String> {
     labels
 }
 
+/// The name of the timer thread: the prefix, cut if need be, and `timer`. A worker's name ends in a number.
+pub(crate) fn timer_thread(prefix: &str) -> String {
+    const TIMER: &str = "timer";
+    let front = &prefix[..prefix.floor_char_boundary(MAX_NAME - TIMER.len())];
+    format!("{front}{TIMER}")
+}
+
 fn digits(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
@@ -74,6 +81,12 @@ mod tests {
         let labels = labels("", &tags);
         assert_ne!(labels[0], labels[1]);
         assert_eq!(labels[1], "aaaaaaaaaaa~0");
+    }
+
+    #[test]
+    fn the_timer_thread_is_named_too() {
+        assert_eq!(timer_thread("pk-"), "pk-timer");
+        assert_eq!(timer_thread("a-long-service-"), "a-long-sertimer");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io::ErrorKind;
 
 /// Why a task was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,15 +14,25 @@ pub enum RefusedReason {
     Stopped,
     /// This process is a child of the one that has the runtime's workers, made by `fork`; it builds its own.
     Forked,
+    /// It was for later, and the system did not start the timer thread; here is what it said. Only of timers.
+    NoTimerThread(ErrorKind),
+    /// It was to recur every zero seconds. Only of [`every`](crate::TagRef::every).
+    ZeroPeriod,
 }
 
 impl fmt::Display for RefusedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full => "its queue is full",
-            Self::Stopped => "the runtime has been stopped",
-            Self::Forked => "the runtime belongs to the process that this one was forked from",
-        })
+        match self {
+            Self::Full => f.write_str("its queue is full"),
+            Self::Stopped => f.write_str("the runtime has been stopped"),
+            Self::Forked => {
+                f.write_str("the runtime belongs to the process that this one was forked from")
+            }
+            Self::NoTimerThread(error) => {
+                write!(f, "the timer thread could not be started: {error}")
+            }
+            Self::ZeroPeriod => f.write_str("its period is 0"),
+        }
     }
 }
 

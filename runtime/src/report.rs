@@ -18,6 +18,9 @@ pub struct Report {
     /// Workers that had not left when the deadline passed; empty after a full stop. Their threads are
     /// detached: each leaves when its task ends.
     pub still_running: Vec<StillRunning>,
+    /// The name of the timer thread, if an [`alarm`](crate::RuntimeOn::alarm) had not returned when the
+    /// deadline passed. It is detached as well, and ends when that returns.
+    pub alarm_still_running: Option<String>,
     /// How long the stop took.
     pub elapsed: Duration,
 }
@@ -35,10 +38,10 @@ pub struct StillRunning {
 }
 
 impl Report {
-    /// Whether every worker has left, so that no thread of the runtime is left.
+    /// Whether every worker and the timer thread have left, so that no thread of the runtime is left.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.still_running.is_empty()
+        self.still_running.is_empty() && self.alarm_still_running.is_none()
     }
 }
 
@@ -53,11 +56,14 @@ impl fmt::Display for Report {
             "{policy} in {:.1?}: {} tasks ran, {} dropped",
             self.elapsed, self.ran, self.dropped
         )?;
-        if !self.is_complete() {
+        if !self.still_running.is_empty() {
             write!(f, "; {} workers still run:", self.still_running.len())?;
             for worker in &self.still_running {
                 write!(f, " {}", worker.thread_name)?;
             }
+        }
+        if let Some(thread) = &self.alarm_still_running {
+            write!(f, "; an alarm still runs: {thread}")?;
         }
         Ok(())
     }

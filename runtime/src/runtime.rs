@@ -69,16 +69,16 @@ const FIRST_TAG: TagIndex = TagIndex(0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RuntimeOn<B: Backend> {
-    shared: Arc<Shared<B>>,
+    pub(crate) shared: Arc<Shared<B>>,
 }
 
 /// One tag of a runtime, and the way in for its tasks.
 ///
 /// Cheap to copy; look it up once, not per spawn.
 pub struct TagRef<'r, B: Backend> {
-    shared: &'r Arc<Shared<B>>,
-    tag: TagIndex,
-    priority: Priority,
+    pub(crate) shared: &'r Arc<Shared<B>>,
+    pub(crate) tag: TagIndex,
+    pub(crate) priority: Priority,
 }
 
 /// There is no tag of that name.
@@ -174,7 +174,8 @@ impl<B: Backend> RuntimeOn<B> {
 
     /// Stops the runtime: refuses new tasks, lets what is queued run or drops it, and joins the threads.
     ///
-    /// Running tasks are not interrupted. When `deadline` has passed (counted from the call), what is
+    /// Timers that are pending are cancelled, whatever the policy, and a task's [`sleep`](crate::sleep()) ends at
+    /// once. Other running tasks are not interrupted. When `deadline` has passed (counted from the call), what is
     /// still queued is dropped whatever the policy, and workers that still run a task are reported and
     /// left to themselves. After a full stop all stop hooks and destructors of thread-locals have run;
     /// the deadline does not bound the latter.
@@ -184,7 +185,7 @@ impl<B: Backend> RuntimeOn<B> {
     ///
     /// # Errors
     ///
-    /// [`ShutdownError`], if the caller is a worker of this runtime, or a task that is being dropped by
+    /// [`ShutdownError`], if the caller is a worker of this runtime or an alarm, or a task that is being dropped by
     /// the very stop, or in a child process of the runtime's.
     ///
     /// ```
@@ -307,7 +308,7 @@ impl<'r, B: Backend> TagRef<'r, B> {
         self.shared.submit(self.tag, self.priority, entry)
     }
 
-    fn home(&self) -> Home {
+    pub(crate) fn home(&self) -> Home {
         Home::new(self.shared, self.tag)
     }
 }

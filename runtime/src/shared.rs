@@ -1,6 +1,7 @@
 //! What all threads of one runtime share.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use parkade_core::{Priority, TagIndex};
@@ -14,6 +15,7 @@ use crate::job::{Entry, RefusedEntry};
 use crate::process::Process;
 use crate::refused::RefusedReason;
 use crate::stop::Stopping;
+use crate::timers::Timers;
 
 /// One runtime, kept alive by its owner and by each of its threads.
 pub(crate) struct Shared<B: Backend> {
@@ -23,6 +25,7 @@ pub(crate) struct Shared<B: Backend> {
     /// In the order of the control's tags.
     pub(crate) tags: Box<[TagSeats]>,
     pub(crate) hooks: Hooks,
+    pub(crate) timers: Arc<Timers>,
     pub(crate) stopping: Stopping,
 }
 
@@ -73,6 +76,7 @@ impl<B: Backend> fmt::Debug for Shared<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")
             .field("stop", &self.stopping)
+            .field("timers", &self.timers)
             .field("hooks", &self.hooks)
             .field("tags", &Tags(self))
             .finish()

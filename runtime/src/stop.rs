@@ -24,8 +24,10 @@ use crate::control::Control;
 use crate::current;
 use crate::report::{Report, StillRunning};
 use crate::shared::Shared;
+use crate::sleep::Stopped;
 
-/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end.
+/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
+/// timed for later is dropped under either, and its handle says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// They run.
@@ -38,7 +40,7 @@ pub enum Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
-    /// The caller is a worker of this very runtime and would wait for itself.
+    /// The caller is a worker of this very runtime, or an alarm of it, and would wait for itself.
     #[error("a runtime cannot be shut down by one of its own workers")]
     InsideWorker,
     /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.
@@ -64,11 +66,19 @@ struct Progress {
     /// Workers whose threads have started and not ended.
     running: BTreeSet<Slot>,
     threads: Vec<(Slot, JoinHandle<()>)>,
+    /// Whether the timer thread has started and not ended.
+    driver_runs: bool,
     /// What callers want so far.
     abandon: bool,
     deadline: Option<Instant>,
     /// Counts what the performer of the stop waits for: workers that leave, callers that hasten.
     events: u64,
+}
+
+/// Whose threads have not ended.
+struct Left {
+    workers: BTreeSet<Slot>,
+    driver: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -86,6 +96,9 @@ pub(crate) struct LeavesAtEnd<'a> {
     stopping: &'a Stopping,
     slot: Slot,
 }
+
+/// Says, when dropped, that the timer thread has left.
+pub(crate) struct DriverLeavesAtEnd<'a>(&'a Stopping);
 
 impl Stopping {
     /// Takes note of the threads that have started.
@@ -105,6 +118,37 @@ impl Stopping {
             stopping: self,
             slot,
         }
+    }
+
+    /// Takes note that the timer thread has started.
+    pub(crate) fn driver_has_started(&self) {
+        self.lock().driver_runs = true;
+    }
+
+    pub(crate) fn driver_leaves_at_end(&self) -> DriverLeavesAtEnd<'_> {
+        DriverLeavesAtEnd(self)
+    }
+
+    /// Blocks this thread for so long, or until a stop is requested.
+    pub(crate) fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
+        // A deadline beyond the end of time is none.
+        let deadline = Instant::now().checked_add(duration);
+        let mut progress = self.lock();
+        while let Phase::Running = progress.phase {
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Ok(());
+            }
+            progress = self.wait_for_event(progress, deadline);
+        }
+        Err(Stopped)
+    }
+
+    /// Marks the beginning of the stop and wakes who sleeps in [`sleep`](Stopping::sleep).
+    fn begin(&self, progress: &mut Progress) {
+        progress.phase = Phase::Stopping {
+            by: thread::current().id(),
+        };
+        self.changed.notify_all();
     }
 
     /// How many workers of a tag have started. Waits for nobody: one load.
@@ -150,6 +194,15 @@ impl Drop for LeavesAtEnd<'_> {
     }
 }
 
+impl Drop for DriverLeavesAtEnd<'_> {
+    fn drop(&mut self) {
+        let mut progress = self.0.lock();
+        progress.driver_runs = false;
+        progress.events += 1;
+        self.0.changed.notify_all();
+    }
+}
+
 /// Stops a runtime and waits for its workers, at most for `patience`.
 pub(crate) fn stop<B: Backend>(
     shared: &Shared<B>,
@@ -177,7 +230,7 @@ pub(crate) fn stop<B: Backend>(
                 progress = shared.stopping.wait(progress);
             }
             Phase::Running => {
-                progress.phase = Phase::Stopping { by: me };
+                shared.stopping.begin(&mut progress);
                 progress.hasten(policy, patience, began);
                 drop(progress);
                 return Ok(perform(shared, policy, began));
@@ -196,17 +249,16 @@ pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
     if !matches!(progress.phase, Phase::Running) {
         return;
     }
-    progress.phase = Phase::Stopping {
-        by: thread::current().id(),
-    };
+    shared.stopping.begin(&mut progress);
     // Detached: each thread keeps what it shares alive, and the last one to leave frees it.
     let threads = mem::take(&mut progress.threads);
     drop(progress);
     drop(threads);
     // Nobody waits for the drain, so there is no step 5.
     let _unattended = up_to_join(shared, Policy::Drain);
+    drop(shared.timers.take_thread());
     let mut progress = shared.stopping.lock();
-    let report = Report::new(shared, Policy::Drain, &progress.running, began);
+    let report = Report::new(shared, Policy::Drain, &progress.left(), began);
     progress.phase = Phase::Stopped(report);
 }
 
@@ -218,7 +270,8 @@ fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_,
     };
     // The phase admits one performer, so this is the only call.
     let drivers = shared.control.stop(policy).ok()?;
-    // Step 1: there are no timers and no reactor.
+    // Step 1: the timer thread is told here, and waited for with the workers; there is no reactor.
+    shared.timers.close();
     let close = drivers.drivers_stopped();
     let lots = close.close();
     let interrupt = lots.stop_lots();
@@ -251,7 +304,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
             drop_queued(shared, &join);
             progress = stopping.lock();
         }
-        if expired || progress.running.is_empty() {
+        if expired || (progress.running.is_empty() && !progress.driver_runs) {
             break;
         }
         if progress.events == events {
@@ -260,15 +313,20 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
         }
     }
     let threads = mem::take(&mut progress.threads);
-    let running = progress.running.clone();
+    let left = progress.left();
     drop(progress);
-    join_threads(threads, &running);
+    join_threads(threads, &left.workers);
+    if let Some(driver) = shared.timers.take_thread()
+        && !left.driver
+    {
+        drop(driver.join());
+    }
     // All that was accepted has run, or a worker never started or left by a defect: then it is here.
-    if running.is_empty() {
+    if left.workers.is_empty() {
         drop_queued(shared, &join);
     }
     let _stopped = join.joined();
-    let report = Report::new(shared, policy, &running, began);
+    let report = Report::new(shared, policy, &left, began);
     stopping.lock().phase = Phase::Stopped(report.clone());
     stopping.changed.notify_all();
     report
@@ -292,6 +350,13 @@ fn drop_queued<B: Backend>(shared: &Shared<B>, join: &Join<'_, B>) {
 }
 
 impl Progress {
+    fn left(&self) -> Left {
+        Left {
+            workers: self.running.clone(),
+            driver: self.driver_runs,
+        }
+    }
+
     /// Takes over what a caller wants; true if that is more than was wanted before.
     fn hasten(&mut self, policy: Policy, patience: Option<Duration>, now: Instant) -> bool {
         // A deadline beyond the end of time is none.
@@ -351,21 +416,18 @@ impl StillRunning {
 }
 
 impl Report {
-    fn new<B: Backend>(
-        shared: &Shared<B>,
-        policy: Policy,
-        running: &BTreeSet<Slot>,
-        began: Instant,
-    ) -> Self {
+    fn new<B: Backend>(shared: &Shared<B>, policy: Policy, left: &Left, began: Instant) -> Self {
         let seats = shared.tags.iter().flat_map(|tag| &tag.seats);
         Self {
             policy,
             ran: seats.map(|seat| seat.counts.ran()).sum(),
             dropped: shared.tags.iter().map(|tag| tag.dropped.get()).sum(),
-            still_running: running
+            still_running: left
+                .workers
                 .iter()
                 .map(|slot| StillRunning::of(shared, *slot))
                 .collect(),
+            alarm_still_running: left.driver.then(|| shared.timers.thread_name().to_owned()),
             elapsed: began.elapsed(),
         }
     }

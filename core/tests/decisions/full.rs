@@ -1,6 +1,8 @@
 //! Full queues: spilling, and giving back.
 
-use parkade_core::{Origin, Priority, RefusedReason, TagConfig, Task, Wake, WorkerIndex};
+use parkade_core::{
+    Origin, Priority, RefusedReason, StopPolicy, TagConfig, Task, Wake, WorkerIndex,
+};
 
 use crate::script::*;
 
@@ -75,4 +77,31 @@ fn a_full_mailbox_and_a_full_priority_inbox_give_back() {
     assert!(to(0).is_ok() && high(1).is_ok());
     assert_eq!(to(2).unwrap_err().task.into_word(), 2);
     assert_eq!(high(3).unwrap_err().task.into_word(), 3);
+}
+
+#[test]
+fn a_task_that_was_accepted_before_finds_room_beyond_the_limit_until_the_tag_is_closed() {
+    let (control, _) = control(tag_of(1).inbox_limit(1));
+    let tag = &control.tags()[0];
+    let origin = Origin::new(0);
+    let accepted = |word, priority| tag.submit_accepted(Task::from_word(word), priority, &origin);
+    for (priority, base) in [(Priority::Normal, 0), (Priority::High, 10)] {
+        tag.submit(Task::from_word(base), priority, &origin)
+            .unwrap();
+        let full = tag.submit(Task::from_word(base + 9), priority, &origin);
+        assert_eq!(full.unwrap_err().reason, RefusedReason::Full);
+        assert_eq!(
+            accepted(base + 1, priority).unwrap(),
+            Wake::NobodyIdle { searchers: 0 }
+        );
+    }
+    assert_eq!(tag.counters().spawned, 4);
+    let workers = workers(&control, 1);
+    let ran: Vec<_> = (0..4).map(|_| runs(&workers[0])).collect();
+    assert_eq!(ran, [10, 11, 0, 1]);
+    let close = control.stop(StopPolicy::Drain).unwrap().drivers_stopped();
+    let _lots = close.close();
+    let refused = accepted(2, Priority::Normal).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Closed);
+    assert_eq!(refused.task.into_word(), 2);
 }

@@ -217,6 +217,8 @@ mod affinity {
     use parkade::backend::Linux;
     use parkade_linux::affinity;
 
+    use std::time::Duration;
+
     use super::*;
 
     fn cpus_of_workers(runtime: &RuntimeOn<Linux>, workers: usize) -> Vec<Vec<usize>> {
@@ -262,5 +264,21 @@ mod affinity {
         affinity::pin_current_thread(allowed[0]).unwrap();
         let runtime = crate::common::runtime::<Linux>(2);
         assert_eq!(cpus_of_workers(&runtime, 2), [allowed.clone(), allowed]);
+    }
+    /// A1, for the timer thread, which a pinned worker starts.
+    #[test]
+    fn the_timer_thread_does_not_inherit_its_creators_pin() {
+        let allowed = Linux::allowed_cpus().unwrap();
+        let pinned = Tag::new("pinned").workers(1).cpus(allowed[0].to_string());
+        let runtime = RuntimeOn::<Linux>::builder().tag(pinned).build().unwrap();
+        let runtime = Arc::new(runtime);
+        let inside = Arc::clone(&runtime);
+        let task = runtime.spawn(move || {
+            let own = || affinity::current_thread().unwrap().iter().collect();
+            let alarm = inside.alarm(Duration::ZERO, own).unwrap();
+            (own(), alarm.join().unwrap())
+        });
+        let (worker, timer): (Vec<usize>, Vec<usize>) = task.join().unwrap();
+        assert_eq!((worker, timer), (vec![allowed[0]], allowed));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parkade::{Backend, JoinError, Policy, RefusedReason, RuntimeOn, ShutdownError};
+use parkade::{Backend, JoinError, Policy, RefusedReason, RuntimeOn, ShutdownError, Stopped};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::child;
@@ -97,6 +97,10 @@ fn is_refused_everywhere<B: Backend>(theirs: &RuntimeOn<B>) {
         (refused.accepted, refused.reason),
         (0, RefusedReason::Forked)
     );
+
+    let refused = theirs.after(Duration::ZERO, || 7).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Forked);
+    assert_eq!(theirs.sleep(Duration::ZERO), Err(Stopped));
 
     let error = theirs.shutdown(Policy::Drain, None).unwrap_err();
     assert_eq!(error, ShutdownError::Forked);

@@ -21,16 +21,20 @@ mod fork;
 mod global;
 mod handles;
 mod hooks;
+mod intervals;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod panics;
 #[cfg(target_os = "linux")]
 mod process;
+mod sleep;
 mod spawn;
 mod stop;
 mod stress;
 #[cfg(target_os = "linux")]
 mod threads;
+mod timer_stop;
+mod timers;
 mod waiting;
 mod wake_calls;
 mod worker_metrics;

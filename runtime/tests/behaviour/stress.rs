@@ -18,6 +18,7 @@ mod lone;
 mod lot;
 mod run_queue;
 mod stop_race;
+mod timers;
 pub(crate) mod watchdog;
 
 use std::any::type_name;

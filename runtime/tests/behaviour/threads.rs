@@ -6,16 +6,18 @@ use std::collections::HashSet;
 use std::fs;
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 use crate::child;
 use crate::common::{eventually, threads_called};
-use parkade::{Backend, BuildError, OnThreadError, RuntimeBuilder, RuntimeOn, Tag};
+use parkade::{Backend, BuildError, OnThreadError, RefusedReason, RuntimeBuilder, RuntimeOn, Tag};
 use rlimit::Resource;
 
 on_each_backend!(
     a_build_without_memory_leaves_nothing,
     a_runtime_may_run_with_fewer,
     each_tag_needs_one,
+    a_timer_without_a_thread_comes_back,
 );
 
 /// What one worker's stack takes of the address space, in bytes: far more than anything else.
@@ -136,5 +138,27 @@ fn each_tag_needs_one<B: Backend>() {
         );
         eventually("no thread is left", || threads_called("g7-").is_empty());
         allow_everything();
+    });
+}
+
+fn a_timer_without_a_thread_comes_back<B: Backend>() {
+    in_child::<B>("a_timer_without_a_thread_comes_back", || {
+        let runtime = eight::<B>().build().unwrap();
+        allow_stacks(0);
+        let name = String::from("mine");
+        let refused = runtime.after(Duration::ZERO, move || name).unwrap_err();
+        let RefusedReason::NoTimerThread(error) = refused.reason else {
+            panic!("another reason: {refused}");
+        };
+        assert_eq!(error, std::io::ErrorKind::WouldBlock);
+        assert_eq!(runtime.metrics().timers.pending, 0);
+        assert_eq!(threads_called("g7-timer").len(), 0);
+
+        allow_everything();
+        let timer = runtime.after(Duration::ZERO, refused.task).unwrap();
+        assert_eq!(timer.join().unwrap(), "mine");
+        assert_eq!(threads_called("g7-timer").len(), 1);
+        drop(runtime);
+        eventually("no thread is left", || threads_called("g7-").is_empty());
     });
 }
