@@ -87,7 +87,8 @@ impl Tag {
     }
 
     /// Sets the most tasks that each inbox takes, at least 1; by default there is no limit. What does
-    /// not fit anywhere is refused and comes back to its caller.
+    /// not fit anywhere is refused and comes back to its caller; but a timed task that is due, which was
+    /// accepted when it was made, always fits.
     pub fn inbox_limit(mut self, tasks: usize) -> Self {
         self.queues = self.queues.inbox_limit(tasks);
         self
