@@ -158,6 +158,7 @@ impl<B: Backend> RuntimeBuilder<B> {
                 })
                 .collect(),
             dropped: DropCount::default(),
+            ran_outside: DropCount::default(),
             misplaced: DropCount::default(),
         });
         let shared = Arc::new(Shared {

@@ -24,6 +24,8 @@
 //! * [`spawn`](RuntimeOn::spawn) returns a [`JoinHandle`]; [`try_spawn`](RuntimeOn::try_spawn) gives a
 //!   refused closure back; [`spawn_detached`](RuntimeOn::spawn_detached) is the cheapest; a [`Batch`]
 //!   submits many at once.
+//! * [`join()`] runs two closures that may borrow, the second on another worker if one is free. It always waits
+//!   for both, and a worker that waits runs only what it waits for.
 //! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table.
 //!
 //! # What holds
@@ -55,6 +57,7 @@ mod handle;
 mod handled;
 mod hooks;
 mod job;
+mod join;
 mod join_error;
 mod latch;
 mod metrics;
@@ -66,6 +69,7 @@ mod refused;
 mod report;
 mod runtime;
 mod shared;
+mod stack_job;
 mod start;
 mod state;
 mod stop;
@@ -81,6 +85,7 @@ pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
 pub use cpu_list::{CpuList, CpuListError};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
+pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
 pub use metrics::{Metrics, TagMetrics};
 pub use parkade_core::Priority;

@@ -93,7 +93,7 @@ impl TagMetrics {
     fn of<B: Backend>(shared: &Shared<B>, index: usize) -> Self {
         let tag = &shared.tags[index];
         // What has become of tasks before how many there are: so the former never exceeds the latter.
-        let ran = tag.seats.iter().map(|seat| seat.counts.ran()).sum();
+        let ran = tag.ran();
         let panicked = tag.seats.iter().map(|seat| seat.counts.panicked()).sum();
         let dropped = tag.dropped.get();
         let core = shared.control.counters(TagIndex(index));

@@ -68,9 +68,9 @@ pub struct RuntimeOn<B: Backend> {
 ///
 /// Cheap to copy; look it up once, not per spawn.
 pub struct TagRef<'r, B: Backend> {
-    shared: &'r Arc<Shared<B>>,
-    tag: TagIndex,
-    priority: Priority,
+    pub(crate) shared: &'r Arc<Shared<B>>,
+    pub(crate) tag: TagIndex,
+    pub(crate) priority: Priority,
 }
 
 /// There is no tag of that name.
@@ -293,11 +293,11 @@ impl<'r, B: Backend> TagRef<'r, B> {
         Batch::new(Arc::clone(self.shared), self.tag, self.priority)
     }
 
-    fn offer(&self, entry: Entry) -> Result<(), RefusedEntry> {
+    pub(crate) fn offer(&self, entry: Entry) -> Result<(), RefusedEntry> {
         self.shared.submit(self.tag, self.priority, entry)
     }
 
-    fn home(&self) -> Home {
+    pub(crate) fn home(&self) -> Home {
         Home::new(self.shared, self.tag)
     }
 }

@@ -23,7 +23,7 @@ use crate::backend::Backend;
 use crate::control::Control;
 use crate::current;
 use crate::report::{Report, StillRunning};
-use crate::shared::Shared;
+use crate::shared::{Shared, TagSeats};
 
 /// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -347,10 +347,9 @@ impl Report {
         running: &BTreeSet<Slot>,
         began: Instant,
     ) -> Self {
-        let seats = shared.tags.iter().flat_map(|tag| &tag.seats);
         Self {
             policy,
-            ran: seats.map(|seat| seat.counts.ran()).sum(),
+            ran: shared.tags.iter().map(TagSeats::ran).sum(),
             dropped: shared.tags.iter().map(|tag| tag.dropped.get()).sum(),
             still_running: running
                 .iter()

@@ -15,6 +15,7 @@ mod builder;
 mod child;
 mod dropping;
 mod dump;
+mod fork_join;
 mod handles;
 mod hooks;
 mod metrics;

@@ -13,6 +13,7 @@
 
 mod batches_of_one;
 mod finishing;
+mod fork_join;
 mod lifetime;
 mod lone;
 mod lot;
