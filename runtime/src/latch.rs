@@ -95,7 +95,7 @@ impl Latch {
         // If the outcome came first, the entry has left with it.
         self.state.register_waiter();
         let early = left_out("latch.wait.left");
-        while !self.state.has_entry_left() && !(early && self.state.is_done()) {
+        while !(self.state.has_entry_left() || early && self.state.is_done()) {
             sync::park();
         }
     }
