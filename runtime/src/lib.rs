@@ -24,8 +24,10 @@
 //! * [`spawn`](RuntimeOn::spawn) returns a [`JoinHandle`]; [`try_spawn`](RuntimeOn::try_spawn) gives a
 //!   refused closure back; [`spawn_detached`](RuntimeOn::spawn_detached) is the cheapest; a [`Batch`]
 //!   submits many at once.
-//! * [`join()`] runs two closures that may borrow, the second on another worker if one is free. It always waits
-//!   for both, and a worker that waits runs only what it waits for.
+//! * Work that borrows: [`join()`] runs two closures, [`scope`](RuntimeOn::scope) any number of tasks,
+//!   [`for_each`](RuntimeOn::for_each), [`map`](RuntimeOn::map) and [`chunks`](RuntimeOn::chunks) a loop over a
+//!   slice or a range. They return when all has ended, and then go on with a panic if there was one. Nothing of
+//!   it is refused or dropped: what no worker takes, the caller runs, and while it waits it runs nothing else.
 //! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table.
 //!
 //! # What holds
@@ -68,7 +70,9 @@ mod plan;
 mod refused;
 mod report;
 mod runtime;
+mod scope;
 mod shared;
+mod shared_index;
 mod stack_job;
 mod start;
 mod state;
@@ -93,5 +97,7 @@ pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
+pub use scope::Scope;
+pub use shared_index::Divide;
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};

@@ -33,7 +33,7 @@ fn name() -> String {
     thread::current().name().unwrap_or_default().to_owned()
 }
 
-fn add_one(count: &AtomicUsize) {
+pub(crate) fn add_one(count: &AtomicUsize) {
     count.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -321,7 +321,7 @@ fn a_handle_crosses_threads_to_a_lone_worker<B: Backend>() {
 }
 
 /// Runs `join` and returns what it panicked with.
-fn panic_of<R>(join: impl FnOnce() -> R) -> &'static str {
+pub(crate) fn panic_of<R>(join: impl FnOnce() -> R) -> &'static str {
     let Err(payload) = panic::catch_unwind(AssertUnwindSafe(join)) else {
         panic!("no panic came out")
     };

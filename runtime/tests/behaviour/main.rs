@@ -18,9 +18,11 @@ mod dump;
 mod fork_join;
 mod handles;
 mod hooks;
+mod loops;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod process;
+mod scopes;
 mod spawn;
 mod stop;
 mod stress;
