@@ -339,6 +339,21 @@ where
     Handled::pair(closure, Handled::<F, ()>::perform_scoped)
 }
 
+/// What a scope does with one task, for tests: lends the entry out, then runs the task or waits for it.
+#[cfg(test)]
+pub(crate) fn in_scope<F>(closure: F, lend: impl FnOnce(Entry))
+where
+    F: FnOnce() + Send,
+{
+    // SAFETY: run or waited for below; what the tests do in `lend` does not unwind.
+    let (entry, promised) = unsafe { scoped(closure) };
+    lend(entry);
+    if let Err(mut promised) = promised.claim_here(|_| ()) {
+        assert!(promised.wait(None));
+        assert!(promised.take().is_ok_and(|outcome| outcome.is_ok()));
+    }
+}
+
 /// Makes a job with a handle and offers it; a refused closure comes back out of its job.
 ///
 /// # Panics

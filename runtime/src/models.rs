@@ -20,7 +20,7 @@ use std::time::Instant;
 use loom::thread;
 
 use crate::counts::{DropCount, WorkerCounts};
-use crate::handled::{Promised, promised, scoped};
+use crate::handled::{Promised, in_scope, promised};
 use crate::job::Entry;
 use crate::join_error::JoinError;
 use crate::stack_job::{Ended, StackJob};
@@ -268,24 +268,24 @@ fn a_frame_goes_under_the_stopper() {
 #[test]
 fn a_scope_ends_under_a_worker_or_a_stopper() {
     for stops in [false, true] {
-        explore_tokens(STACK_RUN, move |dropped| {
-            let token = token(dropped);
-            // SAFETY: run or waited for below, before `token` ends.
-            let (entry, promised) = unsafe { scoped(|| token.write()) };
-            let other = thread::spawn(move || {
-                if stops {
-                    entry.abandon(&DropCount::default());
-                } else {
-                    entry.run(&WorkerCounts::default());
-                }
-            });
-            if let Err(mut promised) = promised.claim_here(|_| ()) {
-                assert!(promised.wait(None));
-                assert!(promised.take().is_ok_and(|outcome| outcome.is_ok()));
-            }
+        let at_least = if stops { 15 } else { 400 };
+        explore_tokens(at_least, move |dropped| {
+            let mut token = token(dropped);
+            let mut other = None;
+            let lend = |entry: Entry| {
+                other = Some(thread::spawn(move || {
+                    if stops {
+                        entry.abandon(&DropCount::default());
+                    } else {
+                        entry.run(&WorkerCounts::default());
+                    }
+                }));
+            };
+            let borrowed = &mut token;
+            in_scope(move || borrowed.write(), lend);
             token.write();
             drop(token);
-            other.join().unwrap();
+            other.unwrap().join().unwrap();
         });
     }
 }

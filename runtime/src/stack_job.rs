@@ -53,7 +53,8 @@ pub(crate) enum Ended<F, T> {
     Unrun(F),
 }
 
-/// A job whose entry is in the queues; it must come to an end before the frame that it borrows does.
+/// A job whose entry is in the queues; it must come to an end before the frame that it borrows does, and may be
+/// forgotten by nobody but this file.
 #[must_use = "the job's frame may not go before the entry is used up"]
 pub(crate) struct Lent<'j, F, T>(&'j StackJob<F, T>);
 

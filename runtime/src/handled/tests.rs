@@ -119,19 +119,10 @@ fn a_refused_closure_comes_back() {
 #[test]
 fn a_dropped_job_of_a_scope_is_its_handles_to_run() {
     let dropped = DropCount::default();
-    for refuse in [true, false] {
-        let mut ran = 0;
-        // SAFETY: run below, before `ran` ends.
-        let (entry, promised) = unsafe { scoped(|| ran += 1) };
-        if refuse {
-            entry.refuse(RefusedReason::Full);
-        } else {
-            entry.abandon(&dropped);
-        }
-        assert!(!promised.is_done());
-        assert!(promised.claim_here(|_| ()).unwrap().is_ok());
-        assert_eq!((ran, dropped.get()), (1, 0));
-    }
+    let mut ran = 0;
+    in_scope(|| ran += 1, |entry| entry.refuse(RefusedReason::Full));
+    in_scope(|| ran += 1, |entry| entry.abandon(&dropped));
+    assert_eq!((ran, dropped.get()), (2, 0));
 }
 
 /// The husk of a scope's job outlives what its closure has borrowed.
@@ -141,10 +132,10 @@ fn a_husk_of_a_scope_may_be_dropped_later() {
     let mut entries = Vec::new();
     for _ in 0..3 {
         let borrowed = String::from("borrowed");
-        // SAFETY: run below, before `borrowed` ends.
-        let (entry, promised) = unsafe { scoped(|| assert_eq!(borrowed, "borrowed")) };
-        assert!(promised.claim_here(|_| ()).unwrap().is_ok());
-        entries.push(entry);
+        in_scope(
+            || assert_eq!(borrowed, "borrowed"),
+            |entry| entries.push(entry),
+        );
     }
     let counts = WorkerCounts::default();
     entries.pop().unwrap().run(&counts);
@@ -170,13 +161,7 @@ fn a_scope_ends_under_its_workers() {
         });
         for number in 0..JOBS {
             let mut out = Box::new(0);
-            // SAFETY: run or waited for below, before `out` ends.
-            let (entry, promised) = unsafe { scoped(|| *out = number) };
-            entries.send(entry).unwrap();
-            if let Err(mut promised) = promised.claim_here(|_| ()) {
-                assert!(promised.wait(None));
-                assert!(promised.take().unwrap().is_ok());
-            }
+            in_scope(|| *out = number, |entry| entries.send(entry).unwrap());
             assert_eq!(*out, number);
         }
     });

@@ -37,6 +37,11 @@ pub(crate) fn add_one(count: &AtomicUsize) {
     count.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Waits for all the others.
+pub(crate) fn meet(meeting: &Barrier) {
+    meeting.wait();
+}
+
 fn both_sides_run_and_borrow<B: Backend>() {
     let runtime = runtime::<B>(2);
     let words = [String::from("first"), String::from("second")];
@@ -83,6 +88,8 @@ fn without_a_thief_the_caller_runs_both_in_order<B: Backend>() {
 }
 
 fn outside_every_runtime_both_run_in_place<B: Backend>() {
+    // One that the free function does not use.
+    let runtime = runtime::<B>(2);
     let here = thread::current().id();
     let mut first_ended = false;
     let sides = parkade::join(
@@ -94,6 +101,7 @@ fn outside_every_runtime_both_run_in_place<B: Backend>() {
     );
     assert!(first_ended);
     assert_eq!(sides, (here, here));
+    assert_eq!(runtime.metrics().total.spawned, 0);
 }
 
 /// N4: the sides meet, so they run at the same time; in each round, however the workers fell asleep.

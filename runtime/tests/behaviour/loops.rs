@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use crate::common::{expect_panics, hold, runtime};
-use crate::fork_join::{add_one, panic_of};
+use crate::fork_join::{add_one, meet, panic_of};
 use parkade::{Backend, Policy};
 
 on_each_backend!(
@@ -71,7 +71,7 @@ fn the_caller_and_all_other_workers_help<B: Backend>() {
     let runtime = runtime::<B>(4);
     for _ in 0..20 {
         let meeting = Barrier::new(4);
-        let all_meet = || runtime.for_each(0..4, |_| drop(meeting.wait()));
+        let all_meet = || runtime.for_each(0..4, |_| meet(&meeting));
         all_meet();
         runtime.join(all_meet, || ());
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use crate::common::{eventually, expect_panics, hold, runtime};
-use crate::fork_join::{add_one, panic_of};
+use crate::fork_join::{add_one, meet, panic_of};
 use parkade::{Backend, Policy, RuntimeOn, Tag};
 
 on_each_backend!(
@@ -49,7 +49,7 @@ fn idle_workers_run_its_tasks_at_the_same_time<B: Backend>() {
         let meeting = Barrier::new(4);
         runtime.scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| drop(meeting.wait()));
+                scope.spawn(|| meet(&meeting));
             }
             meeting.wait();
         });
