@@ -13,7 +13,7 @@ use crate::activity::Activity;
 use crate::counters::bump;
 use crate::group::Group;
 use crate::idle::{Cancelled, Wake};
-use crate::inbox::Refused;
+use crate::inbox::{Refused, RefusedReason};
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
 use crate::run_queue::Owner;
@@ -181,21 +181,6 @@ impl<'c, P: Platform> Worker<'c, P> {
         if !self.tag.is_open() {
             return Err(closed(task));
         }
-        self.fork(task)
-    }
-
-    /// Appends a task that the one at hand waits for before it ends: a fork of a fork-join.
-    ///
-    /// As [`push`](Worker::push), but a tag that was closed takes it too, so that an accepted task can finish
-    /// what it has begun while the scheduler stops. The others may have left by then, so whoever forks must
-    /// be ready to run its forks itself. What is still queued when this worker leaves an abandoned tag comes
-    /// back from [`take_left`](Worker::take_left).
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`] with the task: both queues are full. Run it in place.
-    #[inline]
-    pub fn fork(&self, task: Task) -> Result<Wake, Refused> {
         let mut published = 1;
         if let Err(task) = self.queue.push(task) {
             published += self.spill_and_push(task)?;
@@ -204,15 +189,37 @@ impl<'c, P: Platform> Worker<'c, P> {
         Ok(self.after_publishing(published.max(self.queue.queue().len())))
     }
 
+    /// Appends a task that the one at hand waits for before it ends: a fork of a fork-join.
+    ///
+    /// As [`push`](Worker::push), with two differences. A tag that was closed takes it too, so that an accepted
+    /// task can finish what it has begun while the scheduler stops; the others may have left by then, so
+    /// whoever forks must be ready to run its forks itself. And nothing is spilled for it: as long as no push
+    /// comes between either, forks stay in the run queue until they are stolen or
+    /// [taken back](Worker::take_back). What is still queued when this worker leaves an abandoned tag comes back
+    /// from [`take_left`](Worker::take_left).
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: the run queue is full. Run it in place.
+    #[inline]
+    pub fn fork(&self, task: Task) -> Result<Wake, Refused> {
+        if let Err(task) = self.queue.push(task) {
+            let reason = RefusedReason::Full;
+            return Err(Refused { task, reason });
+        }
+        bump(&self.group.counters.pushed, 1);
+        Ok(self.after_publishing(self.queue.queue().len().max(1)))
+    }
+
     #[cold]
     fn spill_and_push(&self, task: Task) -> Result<usize, Refused> {
         let spilled = self.queue.spill(&self.group.inbox);
         match self.queue.push(task) {
             Ok(()) => Ok(spilled),
-            Err(task) => Err(Refused {
-                task,
-                reason: crate::inbox::RefusedReason::Full,
-            }),
+            Err(task) => {
+                let reason = RefusedReason::Full;
+                Err(Refused { task, reason })
+            }
         }
     }
 
@@ -245,6 +252,24 @@ impl<'c, P: Platform> Worker<'c, P> {
             .expect("there is room where the task was");
         bump(&self.group.counters.moves, 1);
         self.after_publishing(self.queue.queue().len())
+    }
+
+    /// Moves tasks that [`take_back`](Worker::take_back) has just taken to the own inbox, as one submit, until
+    /// there is no room; those after that stay in the iterator, which runs inside the inbox's lock. Returns how
+    /// many moved.
+    ///
+    /// For what lies above a task that its waiter wants. As with [`put_back`](Worker::put_back), a tag that was
+    /// closed meanwhile takes them too.
+    pub fn hand_over(&self, tasks: &mut impl Iterator<Item = Task>) -> usize {
+        let moved = self
+            .group
+            .inbox
+            .admit_spill(|room| tasks.by_ref().take(room));
+        if moved > 0 {
+            bump(&self.group.counters.moves, 1);
+            self.after_publishing(moved);
+        }
+        moved
     }
 
     /// Transition 1 of the idle protocol from F1 on, for tasks that this worker made visible.

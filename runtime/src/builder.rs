@@ -166,6 +166,7 @@ impl<B: Backend> RuntimeBuilder<B> {
                 })
                 .collect(),
             dropped: DropCount::default(),
+            ran_outside: DropCount::default(),
             misplaced: DropCount::default(),
         });
         let timer_thread = TimerThread {

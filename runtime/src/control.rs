@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 use parkade_core::stop::{AlreadyStopping, Drivers, Join};
 use parkade_core::{
     ConfigError, Counters, Origin, Platform, Priority, RegisterError, Slot, State, StopPolicy, Tag,
-    TagConfig, TagIndex, Task, TaskControl,
+    TagConfig, TagIndex, Task, TaskControl, Wake,
 };
 
 use crate::job::{Entry, Header, RefusedEntry};
@@ -23,6 +23,8 @@ pub(crate) struct Worker<'c, P: Platform> {
     core: parkade_core::Worker<'c, P>,
     /// How many husks may lie in the own run queue: a guess, because thieves take them too.
     husks: Cell<usize>,
+    /// How many forks may lie in the own run queue: those whose waiters have not got them back.
+    forks: Cell<usize>,
 }
 
 /// What a worker's thread must do next.
@@ -41,8 +43,8 @@ impl<P: Platform> Control<P> {
 
     pub(crate) fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
         let core = self.0.register(slot)?;
-        let husks = Cell::new(0);
-        Ok(Worker { core, husks })
+        let (husks, forks) = (Cell::new(0), Cell::new(0));
+        Ok(Worker { core, husks, forks })
     }
 
     pub(crate) fn submit(
@@ -138,10 +140,91 @@ impl<P: Platform> Worker<'_, P> {
 
     #[inline]
     pub(crate) fn push(&self, entry: Entry) -> Result<(), RefusedEntry> {
-        match self.core.push(entry.into_task()) {
+        let task = entry.into_task();
+        let pushed = if self.forks.get() == 0 {
+            self.core.push(task)
+        } else {
+            self.push_above_forks(task)
+        };
+        match pushed {
             Ok(_wake) => Ok(()),
             Err(refused) => Err(RefusedEntry::from(refused)),
         }
+    }
+
+    /// A push that spills nothing: a fork stays where its waiter looks for it, or is stolen and so begun.
+    #[cold]
+    fn push_above_forks(&self, task: Task) -> Result<Wake, parkade_core::Refused> {
+        if self.core.tag().is_open() {
+            return self.core.fork(task);
+        }
+        let reason = parkade_core::RefusedReason::Closed;
+        Err(parkade_core::Refused { task, reason })
+    }
+
+    /// Whether a [`push`](Worker::push) may have been refused because forks lie in its way.
+    pub(crate) fn has_forks(&self) -> bool {
+        self.forks.get() > 0
+    }
+
+    /// Queues a job that the task at hand waits for before it ends; see [`take_fork`](Worker::take_fork).
+    #[inline]
+    pub(crate) fn fork(&self, entry: Entry) -> Result<(), RefusedEntry> {
+        match self.core.fork(entry.into_task()) {
+            Ok(_wake) => {
+                self.forks.set(self.forks.get() + 1);
+                Ok(())
+            }
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
+    /// Takes the newest fork back, for its waiter; once for each fork. `None`: it has been stolen, so that
+    /// somebody has begun with it.
+    ///
+    /// That is certain because a fork never leaves the run queue but to be run or dropped: nothing is spilled
+    /// while there is one, and thieves steal one task at a time.
+    #[inline]
+    pub(crate) fn take_fork(&self, fork: NonNull<Header>) -> Option<Entry> {
+        let fork = fork.as_ptr().cast::<()>();
+        let mut found = self.core.take_back(|word| ptr::eq(word, fork)).map(entry);
+        if found.is_none() {
+            found = self.take_fork_from_beneath(fork);
+        }
+        self.forks.set(self.forks.get() - 1);
+        found
+    }
+
+    /// The same with strangers above it, which are spawns of the closure that has just returned. They go to
+    /// the own inbox: otherwise each waiter further out would have to lift them again.
+    ///
+    /// Thieves take the oldest first. So what is above the fork is what is left, if the fork is not there.
+    #[cold]
+    fn take_fork_from_beneath(&self, fork: *mut ()) -> Option<Entry> {
+        let mut strangers = Vec::new();
+        let found = loop {
+            let mut newest = None;
+            let taken = self.core.take_back(|word| {
+                newest = Some(word);
+                true
+            });
+            match (taken, newest) {
+                (Some(task), Some(word)) if ptr::eq(word, fork) => break Some(entry(task)),
+                (Some(task), _) => strangers.extend(entry(task).clear()),
+                (None, None) => break None,
+                // A thief was faster, or left just one.
+                (None, Some(_)) => {}
+            }
+        };
+        if !strangers.is_empty() {
+            // The oldest first, as an inbox is served.
+            let mut oldest_first = strangers.into_iter().rev().map(Entry::into_task);
+            self.core.hand_over(&mut oldest_first);
+            for task in oldest_first {
+                let _wake = self.core.put_back(task);
+            }
+        }
+        found
     }
 
     /// Takes the husk of a job whose handle has just claimed it out of the own run queue, if it is the newest

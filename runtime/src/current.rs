@@ -16,7 +16,7 @@ use parkade_core::{Origin, TagIndex};
 use crate::backend::Backend;
 use crate::control::Worker;
 use crate::counts::WorkerCounts;
-use crate::job::Header;
+use crate::job::{Entry, Header, RefusedEntry};
 use crate::process::Process;
 use crate::shared::Shared;
 use crate::stop::Stopping;
@@ -74,8 +74,17 @@ struct Work {
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
     stopping: NonNull<Stopping>,
-    /// [`Worker::clear_husk`] of that type.
+    ops: &'static WorkerOps,
+}
+
+/// What is done with a worker whose type is not known.
+struct WorkerOps {
+    /// [`Worker::clear_husk`].
     clear_husk: unsafe fn(NonNull<()>, NonNull<Header>),
+    /// [`Worker::fork`].
+    fork: unsafe fn(NonNull<()>, Entry) -> Result<(), RefusedEntry>,
+    /// [`Worker::take_fork`].
+    take_fork: unsafe fn(NonNull<()>, NonNull<Header>) -> Option<Entry>,
 }
 
 /// The work of the worker on this thread, while it is sure to be noted.
@@ -91,22 +100,49 @@ impl Noted {
 
     /// See [`Worker::clear_husk`].
     pub(crate) fn clear_husk(&self, husk: NonNull<Header>) {
-        let Work {
-            worker, clear_husk, ..
-        } = self.0;
         // SAFETY: noted, as above, so the worker that it borrows is alive too, and the function was noted
         // with it, for its type.
-        unsafe { clear_husk(worker, husk) };
+        unsafe { (self.0.ops.clear_husk)(self.0.worker, husk) };
+    }
+
+    /// See [`Worker::fork`].
+    pub(crate) fn fork(&self, entry: Entry) -> Result<(), RefusedEntry> {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.fork)(self.0.worker, entry) }
+    }
+
+    /// See [`Worker::take_fork`].
+    pub(crate) fn take_fork(&self, fork: NonNull<Header>) -> Option<Entry> {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.take_fork)(self.0.worker, fork) }
+    }
+}
+
+impl WorkerOps {
+    const fn of<B: Backend>() -> &'static Self {
+        &Self {
+            clear_husk: |worker, husk| {
+                // SAFETY: `Noted` passes the worker that these were noted with.
+                unsafe { live_worker::<B>(&worker) }.clear_husk(husk);
+            },
+            fork: |worker, entry| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.fork(entry)
+            },
+            take_fork: |worker, fork| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.take_fork(fork)
+            },
+        }
     }
 }
 
 /// # Safety
 ///
 /// `worker` is a live `Worker<'_, B>` of this thread.
-unsafe fn clear_husk<B: Backend>(worker: NonNull<()>, husk: NonNull<Header>) {
+unsafe fn live_worker<'w, B: Backend>(worker: &'w NonNull<()>) -> &'w Worker<'w, B> {
     // SAFETY: the caller says so.
-    let worker = unsafe { worker.cast::<Worker<'_, B>>().as_ref() };
-    worker.clear_husk(husk);
+    unsafe { worker.cast::<Worker<'w, B>>().as_ref() }
 }
 
 thread_local! {
@@ -146,7 +182,7 @@ pub(crate) fn as_worker<B: Backend, R>(
             counts: NonNull::from(counts),
             worker: NonNull::from(worker).cast(),
             stopping: NonNull::from(&shared.stopping),
-            clear_husk: clear_husk::<B>,
+            ops: WorkerOps::of::<B>(),
         }),
     }));
     body()
@@ -200,6 +236,13 @@ pub(crate) fn with_worker<B: Backend, R>(
 pub(crate) fn with_work<R>(home: Home, act: impl FnOnce(Option<&Noted>) -> R) -> R {
     // Noted until `act` returns: `as_worker` is below us on the stack.
     act(work_at(home).map(Noted).as_ref())
+}
+
+/// Calls `act` with the work of whichever worker this thread is.
+#[inline]
+pub(crate) fn with_own_work<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
+    // As in `with_work`.
+    act(NOTE.get().and_then(|note| note.work).map(Noted).as_ref())
 }
 
 fn work_at(home: Home) -> Option<Work> {

@@ -56,9 +56,12 @@ enum Stage<F, T> {
     Empty,
 }
 
+/// What carries out the orders for a job of this type.
+type Perform = unsafe fn(NonNull<Header>, Order<'_>);
+
 impl<F, T> Handled<F, T>
 where
-    F: FnOnce() -> T + Send + 'static,
+    F: FnOnce() -> T + Send,
     T: Send + 'static,
 {
     const OPS: &'static HandleOps<T> = &HandleOps {
@@ -67,12 +70,13 @@ where
         free: Self::free,
     };
 
-    fn pair(closure: F) -> (Entry, Promised<T>) {
+    /// `perform` is one of this type's two.
+    fn pair(closure: F, perform: Perform) -> (Entry, Promised<T>) {
         let job = Box::new(Self {
             head: Head {
                 // SAFETY: the header is the first field of the first field, both `repr(C)`; `perform` is
                 // for this type; the only pointer to it is the one that is leaked below.
-                header: unsafe { Header::new(Self::perform) },
+                header: unsafe { Header::new(perform) },
                 ops: Self::OPS,
                 latch: Latch::new(),
             },
@@ -140,6 +144,25 @@ where
         }
     }
 
+    /// The same for a job of a scope: one that is dropped is left to its handle, which will run it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`perform`](Handled::perform).
+    unsafe fn perform_scoped(header: NonNull<Header>, order: Order<'_>) {
+        if !matches!(order, Order::Abandon(_) | Order::Refuse(_)) {
+            // SAFETY: the caller's obligation is the same.
+            return unsafe { Self::perform(header, order) };
+        }
+        let head = header.cast::<Head<T>>();
+        // SAFETY: the entry's reference keeps the job alive until it is given up by this statement.
+        let left = unsafe { &(*head.as_ptr()).latch }.state.leave_entry();
+        if left == Left::Last {
+            // SAFETY: the handle has left, and so has the entry.
+            unsafe { Self::free(head) };
+        }
+    }
+
     /// Leaves the stage in another condition, and returns what it was.
     ///
     /// # Safety
@@ -201,7 +224,7 @@ fn call<T>(closure: impl FnOnce() -> T) -> Outcome<T> {
 }
 
 /// Counts what a task has come to.
-fn count<T>(counts: &WorkerCounts, outcome: &Outcome<T>) {
+pub(crate) fn count<T>(counts: &WorkerCounts, outcome: &Outcome<T>) {
     match outcome {
         Err(JoinError::Panicked(payload)) => {
             payload.with(|payload| counts.count_run(Some(payload)))
@@ -247,13 +270,12 @@ impl<T: 'static> Promised<T> {
         Ok(outcome.unwrap_or(Err(JoinError::Dropped)))
     }
 
-    /// Runs the task on this thread if nobody has begun with it; else comes back.
+    /// Runs the task on this thread if nobody has begun with it; else comes back. Counted by whoever calls.
     ///
     /// Between claiming and running, `clear_husk` is told where the entry's job is, so that it may take the
     /// entry out of the queues. The handle is not dropped before, so no other job is at that place.
-    pub(crate) fn run_here(
+    pub(crate) fn claim_here(
         self,
-        counts: &WorkerCounts,
         clear_husk: impl FnOnce(NonNull<Header>),
     ) -> Result<Outcome<T>, Self> {
         if self.is_claimed() || !self.latch().state.claim() {
@@ -262,7 +284,16 @@ impl<T: 'static> Promised<T> {
         clear_husk(self.0.cast());
         let run = self.ops().run;
         // SAFETY: this is the handle, and it has just claimed the closure.
-        let outcome = unsafe { run(self.0) };
+        Ok(unsafe { run(self.0) })
+    }
+
+    /// The same on a worker, which counts it.
+    pub(crate) fn run_here(
+        self,
+        counts: &WorkerCounts,
+        clear_husk: impl FnOnce(NonNull<Header>),
+    ) -> Result<Outcome<T>, Self> {
+        let outcome = self.claim_here(clear_husk)?;
         count(counts, &outcome);
         Ok(outcome)
     }
@@ -302,7 +333,35 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Handled::pair(closure)
+    Handled::pair(closure, Handled::<F, T>::perform)
+}
+
+/// A job for a closure that borrows. If its entry is dropped unrun, the handle has it to run.
+///
+/// # Safety
+///
+/// Before anything ends that the closure borrows, the caller runs it by [`Promised::claim_here`] or waits until
+/// the job is done.
+pub(crate) unsafe fn scoped<F>(closure: F) -> (Entry, Promised<()>)
+where
+    F: FnOnce() + Send,
+{
+    Handled::pair(closure, Handled::<F, ()>::perform_scoped)
+}
+
+/// What a scope does with one task, for tests: lends the entry out, then runs the task or waits for it.
+#[cfg(test)]
+pub(crate) fn in_scope<F>(closure: F, lend: impl FnOnce(Entry))
+where
+    F: FnOnce() + Send,
+{
+    // SAFETY: run or waited for below; what the tests do in `lend` does not unwind.
+    let (entry, promised) = unsafe { scoped(closure) };
+    lend(entry);
+    if let Err(mut promised) = promised.claim_here(|_| ()) {
+        assert!(promised.wait(None));
+        assert!(promised.take().is_ok_and(|outcome| outcome.is_ok()));
+    }
 }
 
 /// Makes a job with a handle and offers it; a refused closure comes back out of its job.
@@ -318,7 +377,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let (entry, promised) = Handled::pair(closure);
+    let (entry, promised) = promised(closure);
     let offered = entry.header();
     match offer(entry) {
         Ok(()) => Ok(promised),

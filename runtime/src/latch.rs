@@ -76,11 +76,35 @@ impl Latch {
         true
     }
 
+    /// Sleeps until the finisher has left the job: for a waiter whose own frame the job is.
+    ///
+    /// `DONE` is not enough for it, because the finisher that has set it may still be on its way to the slot.
+    ///
+    /// # Safety
+    ///
+    /// Only the job's handle may call it, from one thread at a time.
+    pub(crate) unsafe fn wait_until_left(&self) {
+        if self.state.has_entry_left() {
+            return;
+        }
+        let this_thread = sync::current();
+        self.waiter.with_mut(|slot| {
+            // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
+            unsafe { *slot = Some(this_thread) };
+        });
+        // If the outcome came first, the entry has left with it.
+        self.state.register_waiter();
+        let early = left_out("latch.wait.left");
+        while !(self.state.has_entry_left() || early && self.state.is_done()) {
+            sync::park();
+        }
+    }
+
     /// Declares the outcome stored, gives up the entry's reference, and wakes the waiter if there is one.
     ///
     /// # Safety
     ///
-    /// The caller holds the entry's reference and has claimed the job, and does not use `this` after,
+    /// The caller holds the entry's reference and the right to the closure, and does not use `this` after,
     /// unless it is told to be the last.
     pub(crate) unsafe fn set(this: *const Self) -> Left {
         // SAFETY: the entry's reference keeps the latch alive until `finish` gives it up, and the state

@@ -33,6 +33,10 @@
 //!   submits many at once.
 //! * [`after`](RuntimeOn::after) and [`every`](RuntimeOn::every) spawn later, and again and again;
 //!   [`alarm`](RuntimeOn::alarm) needs no worker; [`sleep()`] is a task's pause that a stop ends.
+//! * Work that borrows: [`join()`] runs two closures, [`scope`](RuntimeOn::scope) any number of tasks,
+//!   [`for_each`](RuntimeOn::for_each), [`map`](RuntimeOn::map) and [`chunks`](RuntimeOn::chunks) a loop over a
+//!   slice or a range. They return when all has ended, and then go on with a panic if there was one. Nothing of
+//!   it is refused or dropped: what no worker takes, the caller runs, and while it waits it runs nothing else.
 //! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table.
 //!
 //! # What holds
@@ -68,6 +72,7 @@ mod handle;
 mod handled;
 mod hooks;
 mod job;
+mod join;
 mod join_error;
 mod latch;
 mod metrics;
@@ -81,10 +86,13 @@ mod prometheus;
 mod refused;
 mod report;
 mod runtime;
+mod scope;
 #[cfg(feature = "serde")]
 mod serialize;
 mod shared;
+mod shared_index;
 mod sleep;
+mod stack_job;
 mod start;
 mod state;
 mod stop;
@@ -105,6 +113,7 @@ pub use cpu_list::{CpuList, CpuListError};
 pub use global::{GlobalAlreadySet, global, set_global, spawn};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
+pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
 pub use metrics::{Metrics, TagMetrics, TimerMetrics};
 pub use panics::{PanicHandler, PanicPolicy};
@@ -113,6 +122,8 @@ pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
+pub use scope::Scope;
+pub use shared_index::Divide;
 pub use sleep::{Stopped, sleep};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};

@@ -136,13 +136,14 @@ impl TagMetrics {
             such.count()
         };
         let present = count(|activity| activity != Activity::Gone);
+        let ran = sum(|worker| worker.ran) + tag.ran_outside.get();
         let dropped = tag.dropped.get();
         let queued_first = shared.control.tag(TagIndex(index)).queued_first();
         let core = shared.control.counters(TagIndex(index));
         Self {
             name: tag.name.clone(),
             spawned: core.spawned,
-            ran: sum(|worker| worker.ran),
+            ran,
             stolen: core.stolen,
             parked: core.parked,
             wakes_asked: core.wakes_asked,

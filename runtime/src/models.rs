@@ -1,4 +1,4 @@
-//! Models of a job and its handle under loom: state, latch and memory, as they are shipped.
+//! Models of a job and its handle, or its waiter's frame, under loom: state, latch and memory, as they are shipped.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg parkade_loom" CARGO_TARGET_DIR=target/loom \
@@ -20,9 +20,10 @@ use std::time::Instant;
 use loom::thread;
 
 use crate::counts::{DropCount, WorkerCounts};
-use crate::handled::{Promised, promised};
+use crate::handled::{Promised, in_scope, promised};
 use crate::job::Entry;
 use crate::join_error::JoinError;
+use crate::stack_job::{Ended, StackJob};
 
 /// What a closure captures and a task returns; its uses are counted.
 struct Token {
@@ -50,21 +51,33 @@ impl Drop for Token {
 
 type Job = (Entry, Promised<Token>);
 
-/// A job whose closure writes a token and returns it.
-fn job(dropped: &Arc<AtomicUsize>) -> Job {
-    let token = Token {
+fn token(dropped: &Arc<AtomicUsize>) -> Token {
+    Token {
         value: loom::cell::UnsafeCell::new(()),
         dropped: Arc::clone(dropped),
-    };
+    }
+}
+
+/// A job whose closure writes a token and returns it.
+fn job(dropped: &Arc<AtomicUsize>) -> Job {
+    let token = token(dropped);
     promised(move || {
         token.write();
         token
     })
 }
 
-/// Explores `body`, which gets a fresh job and where its token counts its drop; at its end, with all threads
-/// joined, the token has been dropped once.
+/// Explores `body`, which gets a fresh job; see [`explore_tokens`].
 fn explore(at_least: usize, body: impl Fn(Entry, Promised<Token>) + Send + Sync + 'static) {
+    explore_tokens(at_least, move |dropped| {
+        let (entry, promised) = job(dropped);
+        body(entry, promised);
+    });
+}
+
+/// Explores `body`, which makes one token, and is told where the token counts its drop; at its end, with all threads
+/// joined, the token has been dropped once.
+fn explore_tokens(at_least: usize, body: impl Fn(&Arc<AtomicUsize>) + Send + Sync + 'static) {
     thread_local! {
         static PANICKED: Cell<bool> = const { Cell::new(false) };
     }
@@ -82,8 +95,7 @@ fn explore(at_least: usize, body: impl Fn(Entry, Promised<Token>) + Send + Sync 
     loom::model::Builder::new().check(move || {
         counted.fetch_add(1, Relaxed);
         let dropped = Arc::new(AtomicUsize::new(0));
-        let (entry, promised) = job(&dropped);
-        body(entry, promised);
+        body(&dropped);
         assert_eq!(dropped.load(Relaxed), 1, "the token is dropped once");
         assert!(!PANICKED.get(), "a panic was caught");
     });
@@ -199,4 +211,81 @@ fn a_waiter_learns_that_its_task_was_dropped() {
         assert!(matches!(join(promised), Err(JoinError::Dropped)));
         assert_eq!(stopper.join().unwrap(), 1);
     });
+}
+
+/// Waits for a job in this frame whose entry another thread uses up, and lets the frame go at once. Its token
+/// was written by then, here or there.
+fn wait_for_frame(
+    dropped: &Arc<AtomicUsize>,
+    use_up: impl FnOnce(Entry) + Send + 'static,
+) -> (Token, thread::JoinHandle<()>) {
+    let token = token(dropped);
+    let mut job = StackJob::new(move || {
+        token.write();
+        token
+    });
+    let mut thread = None;
+    let lent = job.lend(|entry| {
+        thread = Some(thread::spawn(move || use_up(entry)));
+        Ok(())
+    });
+    let ended = lent.unwrap_or_else(|_| unreachable!("accepted")).wait();
+    let token = match ended {
+        Ended::Elsewhere(outcome) => outcome.unwrap(),
+        Ended::Unrun(closure) => closure(),
+    };
+    (token, thread.unwrap())
+}
+
+/// How many interleavings each of the two below has at least.
+const STACK_RUN: usize = 70;
+
+/// I6, S12 for a frame: the waiter returns while the thief is anywhere between the end of the fork and the
+/// unpark.
+#[test]
+fn a_frame_goes_under_the_thief() {
+    explore_tokens(STACK_RUN, |dropped| {
+        let (token, thief) = wait_for_frame(dropped, |entry| entry.run(&WorkerCounts::default()));
+        token.read();
+        drop(token);
+        thief.join().unwrap();
+    });
+}
+
+/// A fork that a stop drops: its waiter has the closure back, and the stopper is out of the frame.
+#[test]
+fn a_frame_goes_under_the_stopper() {
+    explore_tokens(STACK_RUN, |dropped| {
+        let (token, stopper) =
+            wait_for_frame(dropped, |entry| entry.abandon(&DropCount::default()));
+        token.read();
+        drop(token);
+        stopper.join().unwrap();
+    });
+}
+
+/// A job of a scope: whoever claims it, what it has borrowed is the waiter's again, and its memory is freed once.
+#[test]
+fn a_scope_ends_under_a_worker_or_a_stopper() {
+    for stops in [false, true] {
+        let at_least = if stops { 15 } else { 400 };
+        explore_tokens(at_least, move |dropped| {
+            let mut token = token(dropped);
+            let mut other = None;
+            let lend = |entry: Entry| {
+                other = Some(thread::spawn(move || {
+                    if stops {
+                        entry.abandon(&DropCount::default());
+                    } else {
+                        entry.run(&WorkerCounts::default());
+                    }
+                }));
+            };
+            let borrowed = &mut token;
+            in_scope(move || borrowed.write(), lend);
+            token.write();
+            drop(token);
+            other.unwrap().join().unwrap();
+        });
+    }
 }

@@ -304,7 +304,7 @@ impl<'r, B: Backend> TagRef<'r, B> {
         Batch::new(Arc::clone(self.shared), self.tag, self.priority)
     }
 
-    fn offer(&self, entry: Entry) -> Result<(), RefusedEntry> {
+    pub(crate) fn offer(&self, entry: Entry) -> Result<(), RefusedEntry> {
         self.shared.submit(self.tag, self.priority, entry)
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct TagSeats {
     pub(crate) name: String,
     pub(crate) seats: Box<[Seat]>,
     pub(crate) dropped: DropCount,
+    /// Tasks that a thread which is no worker of the tag ran, because it waited for them.
+    pub(crate) ran_outside: DropCount,
     /// Workers that do not run where they were asked to.
     pub(crate) misplaced: DropCount,
 }
@@ -42,6 +44,14 @@ pub(crate) struct TagSeats {
 pub(crate) struct Seat {
     pub(crate) info: WorkerInfo,
     pub(crate) counts: CachePadded<WorkerCounts>,
+}
+
+impl TagSeats {
+    /// How many of the tag's tasks have run to their end, wherever.
+    pub(crate) fn ran(&self) -> usize {
+        let on_workers: usize = self.seats.iter().map(|seat| seat.counts.ran()).sum();
+        on_workers + self.ran_outside.get()
+    }
 }
 
 impl<B: Backend> Shared<B> {
@@ -59,7 +69,12 @@ impl<B: Backend> Shared<B> {
             return Err(RefusedEntry { entry, reason });
         }
         current::with_worker(self, tag, |worker| match (worker, priority) {
-            (Some(worker), Priority::Normal) => worker.push(entry),
+            (Some(worker), Priority::Normal) => match worker.push(entry) {
+                Err(refused) if worker.has_forks() => current::with_origin(|origin| {
+                    self.control.submit(tag, refused.entry, priority, origin)
+                }),
+                pushed => pushed,
+            },
             _ => current::with_origin(|origin| self.control.submit(tag, entry, priority, origin)),
         })
     }

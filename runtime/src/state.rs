@@ -4,12 +4,15 @@
 //! which its spawner holds. Each clears its own bit when it leaves; whoever clears the last of the two
 //! frees the job. Every bit changes at most once, except `WAITER`.
 //!
+//! A job on its waiter's stack (`stack_job.rs`) is the same with a handle that never leaves and an entry that
+//! needs no claim, because it alone leads to the closure. Its waiter may go when `ENTRY` is clear, not before.
+//!
 //! | bit | set by | cleared by | cannot be set when |
 //! |---|---|---|---|
 //! | `ENTRY` | creation | the party that took the entry out of the queues, after its last access | – |
 //! | `HANDLE` | creation | the handle, after its last access | – |
 //! | `CLAIMED` | the first to want the closure: the entry's taker or the waiting handle | never | it is set: one claim wins |
-//! | `DONE` | the entry's taker, if it made the claim, once the outcome is stored | never | not `CLAIMED`; the handle made the claim (it keeps the outcome to itself) |
+//! | `DONE` | the entry's taker, if it made the claim, once the outcome is stored | never | not `CLAIMED`, but on a stack; the handle made the claim (it keeps the outcome to itself) |
 //! | `WAITER` | the handle, once its thread is stored | the handle, when it gives up waiting | `DONE` |
 //!
 //! The slot that holds the waiting thread belongs to the handle, except from the moment in which `DONE`
@@ -74,6 +77,13 @@ impl State {
         // Ordering[job.done.read]: Acquire, with the Release half of `job.finish` and `job.done`: the
         // outcome that was stored before them is complete. Without it the handle reads it torn.
         self.0.load(order("job.done.read", Ordering::Acquire)) & DONE != 0
+    }
+
+    /// Whether the entry has left; true entitles the handle to all of the job, its memory included.
+    pub(crate) fn has_entry_left(&self) -> bool {
+        // Ordering[job.left.read]: Acquire, with the Release half of `job.finish` and `job.entry.leave`: what
+        // the entry's side did to the job is over. Without it a frame is left under the finisher's feet.
+        self.0.load(order("job.left.read", Ordering::Acquire)) & ENTRY == 0
     }
 
     /// Declares the outcome stored, on behalf of the entry.

@@ -23,7 +23,7 @@ use crate::backend::Backend;
 use crate::control::Control;
 use crate::current;
 use crate::report::{Report, StillRunning};
-use crate::shared::Shared;
+use crate::shared::{Shared, TagSeats};
 use crate::sleep::Stopped;
 
 /// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
@@ -417,10 +417,9 @@ impl StillRunning {
 
 impl Report {
     fn new<B: Backend>(shared: &Shared<B>, policy: Policy, left: &Left, began: Instant) -> Self {
-        let seats = shared.tags.iter().flat_map(|tag| &tag.seats);
         Self {
             policy,
-            ran: seats.map(|seat| seat.counts.ran()).sum(),
+            ran: shared.tags.iter().map(TagSeats::ran).sum(),
             dropped: shared.tags.iter().map(|tag| tag.dropped.get()).sum(),
             still_running: left
                 .workers

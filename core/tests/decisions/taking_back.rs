@@ -1,6 +1,6 @@
 //! A worker that takes its newest task back, and puts it back.
 
-use parkade_core::{TagConfig, Task, Wake, WorkerIndex};
+use parkade_core::{Next, RefusedReason, StopPolicy, TagConfig, Task, Wake, WorkerIndex};
 
 use crate::script::*;
 
@@ -69,4 +69,52 @@ fn what_is_put_back_is_the_newest_and_asks_for_a_wake() {
     assert_eq!(runs(&workers[1]), 2);
     let counters = control.tags()[0].counters();
     assert_eq!((counters.spawned, counters.wake_calls), (2, 1));
+}
+
+/// A fork spills nothing: those beneath stay where their waiters look for them.
+#[test]
+fn a_fork_that_finds_no_room_moves_nothing() {
+    let (control, _) = control(TagConfig::new(1).run_queue(2));
+    let worker = &workers(&control, 1)[0];
+    for word in 1..=2 {
+        assert!(worker.fork(Task::from_word(word)).is_ok());
+    }
+    let refused = worker.fork(Task::from_word(3)).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Full);
+    assert_eq!(refused.task.into_word(), 3);
+    for word in [2, 1] {
+        let taken = worker.take_back(|_| true).map(Task::into_word);
+        assert_eq!(taken, Some(word));
+    }
+    assert_eq!(control.tags()[0].counters().spawned, 2);
+    falls_asleep(worker);
+}
+
+/// What was taken back goes to the own inbox as one submit, as far as there is room.
+#[test]
+fn what_is_handed_over_is_one_submit_and_the_rest_stays() {
+    let (control, script) = control(TagConfig::new(2).inbox_limit(2));
+    let workers = workers(&control, 2);
+    falls_asleep(&workers[1]);
+    let mut taken = (1..=3).map(Task::from_word);
+    assert_eq!(workers[0].hand_over(&mut taken), 2);
+    assert_eq!(script.woken(), [1], "one wake for both");
+    assert_eq!(taken.next().map(Task::into_word), Some(3));
+    assert_eq!(workers[0].hand_over(&mut taken), 0, "nothing is no submit");
+    assert_eq!(script.woken(), []);
+    assert_eq!(runs(&workers[0]), 1, "the oldest first");
+    assert_eq!(runs(&workers[1]), 2);
+}
+
+/// A closed tag takes it too: it was accepted before.
+#[test]
+fn a_closed_inbox_takes_what_is_handed_over() {
+    let (control, _) = control(tag_of(1));
+    let worker = &workers(&control, 1)[0];
+    push(worker, 1);
+    let task = worker.take_back(|_| true);
+    let _join = stop(&control, StopPolicy::Drain);
+    assert_eq!(worker.hand_over(&mut task.into_iter()), 1);
+    assert_eq!(runs(worker), 1);
+    assert!(matches!(worker.next(), Next::Stop));
 }

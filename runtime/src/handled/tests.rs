@@ -114,3 +114,55 @@ fn a_refused_closure_comes_back() {
     .unwrap_err();
     assert_eq!((refused.task)(), 3);
 }
+
+/// A scope's job that a stop drops, or that no queue took, is left to its handle.
+#[test]
+fn a_dropped_job_of_a_scope_is_its_handles_to_run() {
+    let dropped = DropCount::default();
+    let mut ran = 0;
+    in_scope(|| ran += 1, |entry| entry.refuse(RefusedReason::Full));
+    in_scope(|| ran += 1, |entry| entry.abandon(&dropped));
+    assert_eq!((ran, dropped.get()), (2, 0));
+}
+
+/// The husk of a scope's job outlives what its closure has borrowed.
+#[test]
+fn a_husk_of_a_scope_may_be_dropped_later() {
+    let dropped = DropCount::default();
+    let mut entries = Vec::new();
+    for _ in 0..3 {
+        let borrowed = String::from("borrowed");
+        in_scope(
+            || assert_eq!(borrowed, "borrowed"),
+            |entry| entries.push(entry),
+        );
+    }
+    let counts = WorkerCounts::default();
+    entries.pop().unwrap().run(&counts);
+    entries.pop().unwrap().abandon(&dropped);
+    assert!(entries.pop().unwrap().clear().is_none());
+    assert_eq!((counts.ran(), dropped.get()), (0, 0));
+}
+
+/// A scope that ends while a worker, or a stopper, is on its way out of the job.
+#[test]
+fn a_scope_ends_under_its_workers() {
+    const JOBS: usize = if cfg!(miri) { 10 } else { 5000 };
+    thread::scope(|threads| {
+        let (entries, queue) = std::sync::mpsc::channel::<Entry>();
+        threads.spawn(move || {
+            let (counts, dropped) = (WorkerCounts::default(), DropCount::default());
+            for (turn, entry) in queue.into_iter().enumerate() {
+                match turn % 3 {
+                    0 => entry.abandon(&dropped),
+                    _ => entry.run(&counts),
+                }
+            }
+        });
+        for number in 0..JOBS {
+            let mut out = Box::new(0);
+            in_scope(|| *out = number, |entry| entries.send(entry).unwrap());
+            assert_eq!(*out, number);
+        }
+    });
+}

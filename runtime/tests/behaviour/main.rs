@@ -17,16 +17,19 @@ mod dropping;
 mod dump;
 #[cfg(target_os = "linux")]
 mod fork;
+mod fork_join;
 #[cfg(target_os = "linux")]
 mod global;
 mod handles;
 mod hooks;
 mod intervals;
+mod loops;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod panics;
 #[cfg(target_os = "linux")]
 mod process;
+mod scopes;
 mod sleep;
 mod spawn;
 mod stop;

@@ -13,8 +13,10 @@
 
 mod batches_of_one;
 mod finishing;
+mod fork_join;
 mod lifetime;
 mod lone;
+mod loops_back_to_back;
 mod lot;
 mod run_queue;
 mod stop_race;

@@ -1,0 +1,317 @@
+//! A job on its waiter's stack: for a closure that borrows, and whose waiter goes no further without it.
+//!
+//! A handled job (`handled.rs`) lives on the heap, because its entry may lie in a queue for long after its
+//! handle has run the closure. Here the order is turned round: the waiter stays until the entry is used up, and
+//! so the job may lie in the waiter's frame, cost no allocation, and borrow what the frame can see.
+//!
+//! # How an entry is used up
+//!
+//! 1. The waiter takes it out of the queues itself, and runs the closure in place ([`Lent::taken_back`]).
+//!    The usual way; no atomic of the job is touched.
+//! 2. A worker takes it out and runs it; the outcome comes by the [`Latch`].
+//! 3. Somebody drops it, because the runtime stops. The closure stays where it is, and the waiter, told by the
+//!    latch, has it back.
+//!
+//! In 2 and 3 the frame is the waiter's again once the entry's reference is given up, which is after the
+//! finisher's last access ([`Latch::wait_until_left`]).
+//!
+//! # Danger
+//!
+//! A waiter that unwinds past its job leaves a queue with a pointer to nothing. All that is the user's is
+//! called inside `catch_unwind`, and a defect of this crate that would unwind through a [`Lent`] aborts.
+
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::process;
+use std::ptr::NonNull;
+use std::thread;
+
+use crate::job::{Entry, Header, Order, RefusedEntry};
+use crate::latch::Latch;
+use crate::sync::UnsafeCell;
+
+/// A closure, later its outcome, in the frame of whoever waits for it.
+#[repr(C)]
+pub(crate) struct StackJob<F, T> {
+    header: Header,
+    latch: Latch,
+    stage: UnsafeCell<Stage<F, T>>,
+}
+
+enum Stage<F, T> {
+    Waiting(F),
+    Finished(thread::Result<T>),
+    /// Running, or taken.
+    Empty,
+}
+
+/// What a waiter gets when its job's entry is used up.
+pub(crate) enum Ended<F, T> {
+    /// The closure has run elsewhere.
+    Elsewhere(thread::Result<T>),
+    /// Nobody ran the closure, and nobody else will.
+    Unrun(F),
+}
+
+/// A job whose entry is in the queues; it must come to an end before the frame that it borrows does, and may be
+/// forgotten by nobody but this file.
+#[must_use = "the job's frame may not go before the entry is used up"]
+pub(crate) struct Lent<'j, F, T>(&'j StackJob<F, T>);
+
+impl<F, T> StackJob<F, T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    pub(crate) fn new(closure: F) -> Self {
+        Self {
+            // SAFETY: the header is the first field, `perform` is for this type, and the one pointer that
+            // entries are made of is that of `lend`, which covers the whole job.
+            header: unsafe { Header::new(Self::perform) },
+            latch: Latch::new(),
+            stage: UnsafeCell::new(Stage::Waiting(closure)),
+        }
+    }
+
+    /// Offers the job's entry to the queues; once, for there is but one.
+    ///
+    /// If it is not accepted, the closure comes back.
+    pub(crate) fn lend(
+        &mut self,
+        offer: impl FnOnce(Entry) -> Result<(), RefusedEntry>,
+    ) -> Result<Lent<'_, F, T>, F> {
+        assert!(!self.latch.state.has_entry_left(), "a job is lent once");
+        let job = &*self;
+        // The guard first: from here on nothing may unwind.
+        let lent = Lent(job);
+        // SAFETY: the job is alive until `lent` is used up, which waits for the end of the entry; the pointer
+        // covers the whole job; and `lend` has the job to itself for as long as `lent` lives, so this is the
+        // only entry.
+        let entry = unsafe { Entry::new(NonNull::from(job).cast()) };
+        match offer(entry) {
+            Ok(()) => Ok(lent),
+            Err(refused) => Err(lent.taken_back(refused.entry)),
+        }
+    }
+
+    /// Carries out an order for an entry that was taken out of the queues.
+    ///
+    /// # Safety
+    ///
+    /// `header` came from [`lend`](StackJob::lend), and its entry has been consumed for this call.
+    unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
+        let job = header.cast::<Self>();
+        match order {
+            Order::Clear(back) => {
+                // SAFETY: the entry was consumed for this call, and nothing else has been done with it.
+                *back = Some(unsafe { Entry::new(header) });
+                return;
+            }
+            Order::Run(counts) => {
+                // SAFETY: the waiter keeps the job alive until the entry's reference is given up below.
+                let stage = unsafe { &(*job.as_ptr()).stage };
+                // SAFETY: this call has the entry.
+                if let Stage::Waiting(closure) = unsafe { restage(stage, Stage::Empty) } {
+                    let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
+                    counts.count_run(outcome.as_ref().err().map(|payload| &**payload));
+                    // SAFETY: and has it still.
+                    let _empty = unsafe { restage(stage, Stage::Finished(outcome)) };
+                }
+            }
+            // The waiter has the closure back. It also counts what has become of it.
+            Order::Abandon(_) | Order::Refuse(_) => {}
+        }
+        // SAFETY: alive, as above; only the place is named.
+        let latch = unsafe { &raw const (*job.as_ptr()).latch };
+        // SAFETY: this call has the entry's reference, which is what entitles to the closure here, and uses
+        // nothing of the job after. The handle never leaves, so nobody is the last and nothing is freed.
+        let _remains = unsafe { Latch::set(latch) };
+    }
+}
+
+/// Leaves the stage in another condition, and returns what it was.
+///
+/// # Safety
+///
+/// The stage belongs to the caller for now: it has the entry, or it is the waiter and there is none any more.
+unsafe fn restage<F, T>(stage: &UnsafeCell<Stage<F, T>>, next: Stage<F, T>) -> Stage<F, T> {
+    stage.with_mut(|stage| {
+        // SAFETY: the stage is the caller's.
+        unsafe { stage.replace(next) }
+    })
+}
+
+impl<F, T> Lent<'_, F, T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    /// Where the job is, to find its entry in a queue.
+    pub(crate) fn header(&self) -> NonNull<Header> {
+        NonNull::from(self.0).cast()
+    }
+
+    /// Takes the closure back out of a job whose entry the caller has used up.
+    ///
+    /// The caller is believed: it has got this very entry out of the queues.
+    pub(crate) fn taken_back(self, entry: Entry) -> F {
+        assert_eq!(entry.header(), self.header(), "another entry came back");
+        let _used_up = entry.into_header();
+        self.take_closure()
+    }
+
+    /// Sleeps until the entry is used up by others.
+    pub(crate) fn wait(self) -> Ended<F, T> {
+        // SAFETY: `self` is the handle to the job: unique, and consumed here.
+        unsafe { self.0.latch.wait_until_left() };
+        // SAFETY: the entry has left, and this is the waiter.
+        let stage = unsafe { restage(&self.0.stage, Stage::Empty) };
+        mem::forget(self);
+        match stage {
+            Stage::Finished(outcome) => Ended::Elsewhere(outcome),
+            Stage::Waiting(closure) => Ended::Unrun(closure),
+            Stage::Empty => unreachable!("an entry leaves the closure or its outcome"),
+        }
+    }
+
+    /// With the entry used up, unrun: nobody else has the stage.
+    fn take_closure(self) -> F {
+        // SAFETY: this is the waiter, and its callers have the entry and will not use it.
+        let stage = unsafe { restage(&self.0.stage, Stage::Empty) };
+        mem::forget(self);
+        match stage {
+            Stage::Waiting(closure) => closure,
+            Stage::Finished(_) | Stage::Empty => unreachable!("the entry came back unused"),
+        }
+    }
+}
+
+impl<F, T> Drop for Lent<'_, F, T> {
+    /// The frame is about to go while a queue may point to it: no way out is sound but this.
+    fn drop(&mut self) {
+        process::abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::{DropCount, WorkerCounts};
+    use crate::refused::RefusedReason;
+    use std::cell::Cell;
+    use std::sync::mpsc;
+
+    /// Lends a job whose closure returns what it borrows; the entry is kept by whoever calls.
+    fn lend<'j, F, T>(job: &'j mut StackJob<F, T>, kept: &Cell<Option<Entry>>) -> Lent<'j, F, T>
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        let lent = job.lend(|entry| {
+            kept.set(Some(entry));
+            Ok(())
+        });
+        lent.unwrap_or_else(|_| unreachable!("it was accepted"))
+    }
+
+    #[test]
+    fn a_job_that_nobody_took_gives_its_closure_back() {
+        let word = String::from("word");
+        let kept = Cell::new(None);
+        let mut job = StackJob::new(|| word.as_str());
+        let lent = lend(&mut job, &kept);
+        let closure = lent.taken_back(kept.take().unwrap());
+        assert_eq!(closure(), "word");
+    }
+
+    #[test]
+    fn a_refused_job_gives_its_closure_back() {
+        let word = String::from("word");
+        let mut job = StackJob::new(|| word.len());
+        let reason = RefusedReason::Full;
+        let refused = job.lend(|entry| Err(RefusedEntry { entry, reason }));
+        assert_eq!(refused.err().unwrap()(), 4);
+    }
+
+    #[test]
+    fn an_unused_job_drops_its_closure() {
+        let token = std::sync::Arc::new(());
+        let captured = std::sync::Arc::clone(&token);
+        drop(StackJob::new(move || drop(captured)));
+        assert_eq!(std::sync::Arc::strong_count(&token), 1);
+    }
+
+    #[test]
+    fn a_dropped_job_gives_its_closure_back() {
+        let dropped = DropCount::default();
+        let word = String::from("word");
+        let kept = Cell::new(None);
+        let mut job = StackJob::new(|| word.as_str());
+        let lent = lend(&mut job, &kept);
+        kept.take().unwrap().abandon(&dropped);
+        match lent.wait() {
+            Ended::Unrun(closure) => assert_eq!(closure(), "word"),
+            Ended::Elsewhere(_) => panic!("nobody has run it"),
+        }
+        assert_eq!(dropped.get(), 0, "that is the waiter's to count");
+    }
+
+    #[test]
+    fn only_a_husk_is_cleared() {
+        let kept = Cell::new(None);
+        let mut job = StackJob::new(|| ());
+        let lent = lend(&mut job, &kept);
+        let entry = kept.take().unwrap().clear().expect("no husk");
+        lent.taken_back(entry)();
+    }
+
+    #[test]
+    fn a_panic_is_an_outcome() {
+        let counts = WorkerCounts::default();
+        let kept = Cell::new(None);
+        let mut job = StackJob::new(|| panic::panic_any(7_u8));
+        let lent = lend(&mut job, &kept);
+        kept.take().unwrap().run(&counts);
+        let Ended::Elsewhere(Err(payload)) = lent.wait() else {
+            panic!("it has run and panicked")
+        };
+        assert_eq!(payload.downcast_ref(), Some(&7_u8));
+        assert_eq!((counts.ran(), counts.panicked()), (1, 1));
+    }
+
+    /// I6, S12: frames that go as soon as they may, under a finisher that may still be on its way out.
+    #[test]
+    fn frames_go_under_their_finisher() {
+        const JOBS: usize = if cfg!(miri) { 20 } else { 20_000 };
+        fn wait_for_one(number: usize, entries: &mpsc::Sender<Entry>) -> usize {
+            let borrowed = Box::new(number);
+            let mut job = StackJob::new(|| *borrowed + 1);
+            let lent = job.lend(|entry| {
+                entries.send(entry).unwrap();
+                Ok(())
+            });
+            match lent.unwrap_or_else(|_| unreachable!("accepted")).wait() {
+                Ended::Elsewhere(outcome) => outcome.unwrap(),
+                Ended::Unrun(closure) => closure() + 1,
+            }
+        }
+        let (entries, queue) = mpsc::channel::<Entry>();
+        thread::scope(|threads| {
+            threads.spawn(move || {
+                let (counts, dropped) = (WorkerCounts::default(), DropCount::default());
+                for (turn, entry) in queue.into_iter().enumerate() {
+                    if turn % 3 == 2 {
+                        entry.abandon(&dropped);
+                    } else {
+                        entry.run(&counts);
+                    }
+                }
+            });
+            for number in 0..JOBS {
+                let unrun = usize::from(number % 3 == 2);
+                assert_eq!(wait_for_one(number, &entries), number + 1 + unrun);
+            }
+            drop(entries);
+        });
+    }
+}
