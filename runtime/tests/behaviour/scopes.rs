@@ -19,6 +19,7 @@ on_each_backend!(
     tasks_that_no_queue_takes_run,
     a_task_waits_for_a_scope_of_another_runtime,
     panics_come_out_after_all_have_ended,
+    an_early_panic_is_kept_while_the_scope_goes_on,
     tasks_that_the_stop_drops_are_run_by_the_caller,
     after_the_stop_the_caller_runs_all,
 );
@@ -178,6 +179,21 @@ fn panics_come_out_after_all_have_ended<B: Backend>() {
     }
     let metrics = runtime.metrics().total;
     assert_eq!((metrics.panicked, metrics.workers), (2 * 3, 2));
+}
+
+/// Its task has long been cleared away when another one panics.
+fn an_early_panic_is_kept_while_the_scope_goes_on<B: Backend>() {
+    expect_panics();
+    let runtime = runtime::<B>(2);
+    let inside = || {
+        runtime.scope(|scope| {
+            scope.spawn(|| panic::panic_any("first"));
+            eventually("it is run", || runtime.metrics().total.panicked == 1);
+            (0..1000).for_each(|_| scope.spawn(|| ()));
+            scope.spawn(|| panic::panic_any("second"));
+        });
+    };
+    assert_eq!(panic_of(|| runtime.join(inside, || ())), "first");
 }
 
 fn tasks_that_the_stop_drops_are_run_by_the_caller<B: Backend>() {
