@@ -7,7 +7,7 @@ use parkade_core::Activity;
 use serde::Serializer;
 use serde::ser::{Serialize, SerializeStruct};
 
-use crate::metrics::{Metrics, TagMetrics};
+use crate::metrics::{Metrics, TagMetrics, TimerMetrics};
 use crate::report::{Report, StillRunning};
 use crate::stop::Policy;
 use crate::worker_metrics::WorkerMetrics;
@@ -39,7 +39,15 @@ macro_rules! shown {
 serialize!(Metrics {
     tags,
     total,
-    workers
+    workers,
+    timers,
+});
+
+serialize!(TimerMetrics {
+    pending,
+    fired,
+    cancelled,
+    panicked_alarms,
 });
 
 serialize!(TagMetrics {
@@ -83,6 +91,7 @@ serialize!(Report {
     ran,
     dropped,
     still_running,
+    alarm_still_running,
     elapsed,
 });
 
