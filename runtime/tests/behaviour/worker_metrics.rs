@@ -3,8 +3,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use crate::common::{eventually, expect_panics, hold};
@@ -129,19 +129,22 @@ fn numbers_stay_within_their_bounds<B: Backend>() {
             .build()
             .unwrap(),
     );
-    let over = AtomicBool::new(false);
+    let (watches, over) = (Barrier::new(2), AtomicBool::new(false));
     thread::scope(|threads| {
         let watch = || {
-            let (mut before, mut snapshots) = (runtime.metrics(), 0);
-            while !over.load(Ordering::Relaxed) {
+            let mut before = runtime.metrics();
+            watches.wait();
+            loop {
                 let now = runtime.metrics();
                 check(&before, &now);
                 before = now;
-                snapshots += 1;
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
             }
-            assert!(snapshots > 0);
         };
         let watcher = threads.spawn(watch);
+        watches.wait();
         for round in 0..ROUNDS {
             let inside = Arc::clone(&runtime);
             let tag = runtime.tag(["a", "b"][round % 2]).unwrap();
