@@ -235,14 +235,16 @@ pub(crate) fn with_worker<B: Backend, R>(
 /// Calls `act` with this worker's work, if this thread is a worker there.
 pub(crate) fn with_work<R>(home: Home, act: impl FnOnce(Option<&Noted>) -> R) -> R {
     // Noted until `act` returns: `as_worker` is below us on the stack.
-    act(work_at(home).map(Noted).as_ref())
+    let work = work_at(home).filter(|_| home.is_in_this_process());
+    act(work.map(Noted).as_ref())
 }
 
 /// Calls `act` with the work of whichever worker this thread is.
 #[inline]
 pub(crate) fn with_own_work<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
-    // As in `with_work`.
-    act(NOTE.get().and_then(|note| note.work).map(Noted).as_ref())
+    // As in `with_work`. In a fork the worker's fellows are not there, nor whoever holds their locks.
+    let note = NOTE.get().filter(|note| note.home.is_in_this_process());
+    act(note.and_then(|note| note.work).map(Noted).as_ref())
 }
 
 fn work_at(home: Home) -> Option<Work> {

@@ -26,7 +26,8 @@ static GLOBAL: OnceLock<Runtime> = OnceLock::new();
 /// It lives in a static, so it is never dropped: when `main` returns, the process ends at once, whatever is
 /// queued or running, as with detached threads. A program that wants its tasks done joins their handles, or
 /// ends with `parkade::global().shutdown(Policy::Drain, None)`. After that it is stopped for good, and
-/// [`spawn`] is refused. In a child process made by `fork` it still is the parent's, and refuses as well.
+/// [`spawn`] is refused. In a child process made by `fork` it still is the parent's, if that had made one, and
+/// refuses as well; use it once before the fork, or not at all, so that no other thread is making it meanwhile.
 ///
 /// # Panics
 ///

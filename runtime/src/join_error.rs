@@ -16,7 +16,8 @@ pub enum JoinError {
     /// The task panicked; here is what it panicked with.
     Panicked(PanicPayload),
     /// The task was accepted and then dropped without having run: its runtime stopped by
-    /// [`Policy::Abandon`](crate::Policy::Abandon), or its deadline passed.
+    /// [`Policy::Abandon`](crate::Policy::Abandon), or the stop's deadline passed; or it was a timer's, and not due
+    /// when the runtime stopped or it was cancelled.
     Dropped,
     /// The task belongs to the process that this one was forked from, and nothing is known of it here.
     Forked,

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
 use std::sync::Arc;
@@ -22,6 +23,10 @@ use crate::job::drop_quietly;
 /// | a task that a worker runs because it joins it | yes | that join returns the payload | aborts | called, then as `Carry` |
 /// | a detached task, also of a batch | yes | nothing more | aborts | called |
 /// | a start, stop, park or unpark hook | yes | nothing more | aborts | called |
+/// | a part of a `join` or a loop, a task of a scope | yes, if a worker ran it | the call panics when all has ended | aborts, if a worker ran it | called, if a worker ran it; then as `Carry` |
+/// | a timed task | as a task with a handle | | | |
+/// | a turn of an interval | yes | there is no further turn | aborts | called, then as `Carry` |
+/// | an alarm | in the timers' numbers | its handle has the payload | as `Carry` | as `Carry` |
 /// | the handler | yes | – | – | it ends there |
 /// | the destructor of what a task captured, while it runs | as the task | as the task | as the task | as the task |
 /// | the destructor of a task that is dropped unrun, of a result or a payload that nobody takes | no | it ends there | it ends there | it ends there |
@@ -102,7 +107,7 @@ impl fmt::Debug for PanicPolicy {
 #[derive(Debug, Default)]
 pub(crate) struct Panics {
     policy: PanicPolicy,
-    /// `None` only in tests, where a count needs no worker.
+    /// `None` for alarms, which no tag's policy governs, and in tests.
     worker: Option<WorkerInfo>,
 }
 
@@ -123,7 +128,9 @@ impl Panics {
         match &self.policy {
             PanicPolicy::Carry => false,
             PanicPolicy::Abort => {
-                eprintln!(
+                // It may not be writable, and a panic about that would be one too many.
+                let _unheard = writeln!(
+                    io::stderr(),
                     "parkade: worker {} of tag {:?} aborts the process, as its panic policy says: {}",
                     worker.index(),
                     worker.tag(),

@@ -166,7 +166,8 @@ impl<B: Backend> RuntimeOn<B> {
         self.tag_at(FIRST_TAG)
     }
 
-    /// A snapshot of all counters. Costs a few loads and allocations per tag and per worker, and waits for no lock.
+    /// A snapshot of all counters. Costs a few loads and allocations per tag and per worker, and the timers'
+    /// lock for a moment.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics::of(&self.shared)

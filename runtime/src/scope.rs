@@ -175,6 +175,10 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
             (0..copies).for_each(|_| self.spawn(task));
             return;
         }
+        // In a fork nobody would come to help.
+        if !self.shared.process.is_this() {
+            return;
+        }
         let (entries, promised): (Vec<_>, Vec<_>) = (0..copies).map(|_| self.job(task)).unzip();
         let mut entries = entries.into_iter();
         let (accepted, _refused) = current::with_origin(|origin| {

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::current;
 
-/// The runtime stops, so the sleep was not begun or not slept out.
+/// The runtime stops, or is not this process's, so the sleep was not begun or not slept out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 #[error("the sleep ended early because the runtime is stopping")]
 pub struct Stopped;

@@ -41,7 +41,7 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum ShutdownError {
     /// The caller is a worker of this very runtime, or an alarm of it, and would wait for itself.
-    #[error("a runtime cannot be shut down by one of its own workers")]
+    #[error("a runtime cannot be shut down by one of its own threads")]
     InsideWorker,
     /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.
     #[error("a runtime cannot be shut down by what is dropped while it shuts down")]

@@ -8,7 +8,7 @@ use crate::backend::Backend;
 use crate::current::Home;
 use crate::handle::JoinHandle;
 use crate::handled::promised;
-use crate::job::{Entry, detached};
+use crate::job::{Entry, detached, drop_quietly};
 use crate::join_error::JoinError;
 use crate::refused::{Refused, RefusedReason};
 use crate::runtime::{RuntimeOn, TagRef};
@@ -142,19 +142,23 @@ struct SeriesState {
 impl Interval {
     /// Lets it go on until the runtime stops.
     pub fn detach(self) {
-        self.0.lock().detached = true;
+        if let Some(mut state) = self.0.lock() {
+            state.detached = true;
+        }
     }
 
     /// Whether there will be another turn: the closure has not panicked, and the runtime has not stopped.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        !self.0.lock().over
+        self.0.lock().is_some_and(|state| !state.over)
     }
 }
 
 impl Drop for Interval {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let Some(mut state) = self.0.lock() else {
+            return;
+        };
         if state.detached {
             return;
         }
@@ -162,14 +166,16 @@ impl Drop for Interval {
         let next = state.next.take();
         drop(state);
         // The closure is dropped here, outside the lock, unless a turn has it: then by that turn.
-        drop(next.and_then(|key| self.0.timers.cancel(key)));
+        drop_quietly(next.and_then(|key| self.0.timers.cancel(key)));
     }
 }
 
 impl Series {
-    // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
-    fn lock(&self) -> MutexGuard<'_, SeriesState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `None` in a forked child, where whoever had it locked at the fork is not there to let go.
+    fn lock(&self) -> Option<MutexGuard<'_, SeriesState>> {
+        // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
+        let lock = || self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.timers.are_in_this_process().then(lock)
     }
 }
 
@@ -194,13 +200,15 @@ struct EndsSeries(Arc<Series>);
 
 impl Drop for EndsSeries {
     fn drop(&mut self) {
-        self.0.lock().over = true;
+        if let Some(mut state) = self.0.lock() {
+            state.over = true;
+        }
     }
 }
 
 impl<F: FnMut() + Send + 'static> Turn<F> {
     fn run(mut self: Box<Self>) {
-        if self.series.0.lock().over {
+        if self.series.0.lock().is_none_or(|state| state.over) {
             return;
         }
         (self.closure)();
@@ -208,7 +216,9 @@ impl<F: FnMut() + Send + 'static> Turn<F> {
         let series = Arc::clone(&self.series.0);
         let (due, route) = (self.due, self.route);
         // Under the lock, so that a handle that is dropped now finds either the end or the timer.
-        let mut state = series.lock();
+        let Some(mut state) = series.lock() else {
+            return;
+        };
         if state.over {
             drop(state);
             return;
@@ -394,7 +404,10 @@ impl<B: Backend> TagRef<'_, B> {
             state: Mutex::default(),
         });
         // Before the timers' lock, as in `Turn::run`, and until the first turn's key is stored.
-        let mut state = series.lock();
+        let Some(mut state) = series.lock() else {
+            let reason = RefusedReason::Forked;
+            return Err(Refused { task, reason });
+        };
         let admitted = match Timers::admit(self.shared) {
             Ok(admitted) => admitted,
             Err(reason) => return Err(Refused { task, reason }),

@@ -24,6 +24,7 @@
 pub(crate) mod queue;
 
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Instant;
@@ -33,7 +34,7 @@ use parkade_core::{Priority, TagIndex};
 use crate::backend::Backend;
 use crate::counts::WorkerCounts;
 use crate::current;
-use crate::job::{Entry, RefusedEntry};
+use crate::job::{Entry, RefusedEntry, drop_quietly};
 use crate::metrics::TimerMetrics;
 use crate::process::Process;
 use crate::refused::RefusedReason;
@@ -156,6 +157,9 @@ impl Timers {
     /// Asks for room for a timer that follows one that has fired, so that the thread is there; `None` if the
     /// runtime stops.
     pub(crate) fn admit_next(&self) -> Option<Admitted<'_>> {
+        if !self.process.is_this() {
+            return None;
+        }
         let state = self.lock();
         let open = matches!(state.thread, Thread::Started(_));
         open.then_some(Admitted {
@@ -193,6 +197,10 @@ impl Timers {
         }
     }
 
+    pub(crate) fn are_in_this_process(&self) -> bool {
+        self.process.is_this()
+    }
+
     pub(crate) fn thread_name(&self) -> &str {
         &self.plan.name
     }
@@ -200,7 +208,7 @@ impl Timers {
     /// Refuses new timers, drops the pending ones, and tells the thread to end.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        state.thread = match std::mem::replace(&mut state.thread, Thread::Closed(None)) {
+        state.thread = match mem::replace(&mut state.thread, Thread::Closed(None)) {
             Thread::NotStarted => Thread::Closed(None),
             Thread::Started(thread) => Thread::Closed(Some(thread)),
             closed @ Thread::Closed(_) => closed,
@@ -208,8 +216,8 @@ impl Timers {
         let pending = state.queue.cancel_all();
         drop(state);
         self.changed.notify_one();
-        // An entry that is dropped tells its handle.
-        pending.for_each(drop);
+        // An entry that is dropped tells its handle. Quietly: a destructor of the user's must not end the stop.
+        pending.for_each(drop_quietly);
     }
 
     /// The thread, after [`close`](Timers::close): to be joined, or to be left to itself.
@@ -265,7 +273,7 @@ impl TimerThread {
 
 /// The whole life of the timer thread.
 fn drive<B: Backend>(shared: &Shared<B>) {
-    let _leaves = shared.stopping.driver_leaves_at_end();
+    let leaves = shared.stopping.driver_leaves_at_end();
     if let Some(cpus) = &shared.timers.plan.process_cpus {
         // Without it the thread shares its creator's CPUs: later timers, no lost ones.
         let _as_it_is = B::set_current_thread_cpus(cpus);
@@ -277,8 +285,16 @@ fn drive<B: Backend>(shared: &Shared<B>) {
                 Action::Recur(route, recurring) => submit(shared, route, recurring.into_entry()),
                 Action::Alarm(entry) => entry.run(&shared.timers.alarms),
             }
+            // An alarm has forked: what is pending is the parent's.
+            if !shared.process.is_this() {
+                return;
+            }
         }
     });
+    if !shared.process.is_this() {
+        // What others had locked at the fork stays locked here, and nobody waits for this thread.
+        mem::forget(leaves);
+    }
 }
 
 fn submit<B: Backend>(shared: &Shared<B>, route: Route, entry: Entry) {

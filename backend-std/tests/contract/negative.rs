@@ -208,11 +208,12 @@ fn a_sleeper_counted_twice_is_seen() {
 
 #[test]
 fn a_release_that_is_not_counted_is_seen() {
-    let verdict = verdict!(bounded_wakes::counts_are_exact, ReleasesAllCountsOne);
-    assert!(
-        matches!(verdict, Err(Violation::NotCounted { .. })),
-        "{verdict:?}"
-    );
+    // It takes a moment in which two sleep, and on a busy machine there may be none for a while.
+    let verdicts = (0..50).map(|_| verdict!(bounded_wakes::counts_are_exact, ReleasesAllCountsOne));
+    let seen = verdicts
+        .filter(|verdict| matches!(verdict, Err(Violation::NotCounted { .. })))
+        .take(1);
+    assert_eq!(seen.count(), 1);
     let verdict = verdict!(bounded_wakes::nobody_slept, CountsNobody);
     assert_eq!(verdict, Err(Violation::Hung));
 }

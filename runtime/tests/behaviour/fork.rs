@@ -102,6 +102,10 @@ fn is_refused_everywhere<B: Backend>(theirs: &RuntimeOn<B>) {
     assert_eq!(refused.reason, RefusedReason::Forked);
     assert_eq!(theirs.sleep(Duration::ZERO), Err(Stopped));
 
+    // What borrows is never refused: it runs in place.
+    assert_eq!(theirs.join(|| 1, || 2), (1, 2));
+    assert_eq!(theirs.map(0..100_usize, |n| n), Vec::from_iter(0..100));
+
     let error = theirs.shutdown(Policy::Drain, None).unwrap_err();
     assert_eq!(error, ShutdownError::Forked);
 }

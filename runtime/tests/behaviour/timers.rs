@@ -171,7 +171,8 @@ fn timed_tasks_run_in_the_order_of_their_deadlines<B: Backend>() {
     let order = Arc::new(Mutex::new(Vec::new()));
     // The only worker is held until all have fired, so that the order is that of the queue.
     let held = hold(runtime.default_tag(), 1);
-    let timers: Vec<_> = [30, 10, 20, 0]
+    // Far apart, because each counts from its own moment.
+    let timers: Vec<_> = [900, 300, 600, 0]
         .into_iter()
         .map(|ms| {
             let order = Arc::clone(&order);
@@ -184,7 +185,7 @@ fn timed_tasks_run_in_the_order_of_their_deadlines<B: Backend>() {
     for timer in timers {
         timer.join().unwrap();
     }
-    assert_eq!(*order.lock().unwrap(), [0, 10, 20, 30]);
+    assert_eq!(*order.lock().unwrap(), [0, 300, 600, 900]);
 }
 
 fn a_timer_honours_tag_and_priority<B: Backend>() {
