@@ -229,12 +229,26 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// `None` if there is none, if it is not wanted, if a thief was faster, or if it is one of the oldest
     /// few that only thieves and [`next`](Worker::next) may divide between them (as many as a thief takes at
     /// once; none with the usual one). The word is all that `wanted` may trust: the task may be a thief's
-    /// already. Costs a load when it is not wanted, else what a pop costs. Wakes nobody.
+    /// already. Costs a load when it is not wanted, else what a pop costs. Wakes nobody, unless it fails beside other
+    /// tasks: those were hidden for a moment, in which another worker may have looked and gone to sleep.
     pub fn take_back(&self, wanted: impl FnOnce(*mut ()) -> bool) -> Option<Task> {
         if !self.queue.newest_word().is_some_and(wanted) {
             return None;
         }
-        self.queue.pop_newest()
+        let taken = self.queue.pop_newest();
+        if taken.is_none() {
+            self.show_again();
+        }
+        taken
+    }
+
+    #[cold]
+    fn show_again(&self) {
+        let left = self.queue.queue().len();
+        if left > 0 {
+            bump(&self.group.counters.moves, 1);
+            self.after_publishing(left);
+        }
     }
 
     /// Returns a task that [`take_back`](Worker::take_back) has just taken, as the newest; no push may come

@@ -213,7 +213,7 @@ where
     /// Both references have left, and the caller was the last.
     unsafe fn free(head: NonNull<Head<T>>) {
         // SAFETY: `pair` leaked a box of this type at this address; nobody else refers to it.
-        drop(unsafe { Box::from_raw(head.cast::<Self>().as_ptr()) });
+        drop_quietly(unsafe { Box::from_raw(head.cast::<Self>().as_ptr()) });
     }
 }
 

@@ -95,7 +95,7 @@ impl<B: Backend> TagRef<'_, B> {
     ///
     /// On a worker of the tag it is [`parkade::join`](join()). Any other thread sends the two to a worker, as one
     /// task without an allocation, and sleeps until they have ended; a worker of another tag or runtime is
-    /// lacking there meanwhile. If the task is refused or, by a stopping runtime, dropped, the caller runs
+    /// lacking there meanwhile, so two tags of one worker each that join in each other wait for ever. If the task is refused or, by a stopping runtime, dropped, the caller runs
     /// both itself.
     ///
     /// The priority is that of the task that is sent; forks have none.

@@ -160,9 +160,12 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
     where
         F: FnOnce() + Send + 'scope,
     {
+        // A job that is in a queue and not kept here would outlive the scope.
+        let unkept = Unfinished;
         let (entry, promised) = self.job(task);
         let accepted = self.shared.submit(self.tag, self.priority, entry).is_ok();
         self.lock().keep(promised, accepted);
+        mem::forget(unkept);
     }
 
     /// Spawns `task` as often as that, as one submit where it goes to an inbox.
@@ -179,6 +182,7 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
         if !self.shared.process.is_this() {
             return;
         }
+        let unkept = Unfinished;
         let (entries, promised): (Vec<_>, Vec<_>) = (0..copies).map(|_| self.job(task)).unzip();
         let mut entries = entries.into_iter();
         let (accepted, _refused) = current::with_origin(|origin| {
@@ -189,6 +193,8 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
         for (copy, promised) in promised.into_iter().enumerate() {
             spawned.keep(promised, copy < accepted);
         }
+        drop(spawned);
+        mem::forget(unkept);
     }
 
     fn job<F>(&'scope self, task: F) -> (Entry, Promised<()>)
