@@ -6,7 +6,7 @@ use parkade_core::{Next, Origin, Priority, StopPolicy, Task};
 
 use crate::platform::{TAG, control, explore, explore_to, stop, work};
 use crate::scenario::Cast::{Asleep, Fresh};
-use crate::scenario::{StaticWorker, all, perform, scene, start, worker};
+use crate::scenario::{StaticControl, StaticWorker, all, perform, scene, start, worker};
 
 #[test]
 fn asleep_or_about_to_be() {
@@ -73,13 +73,7 @@ fn and_nobody_leaves_a_queued_task_behind() {
 #[test]
 fn and_a_drain_takes_the_forks_of_what_it_runs() {
     explore_to(1, 500, || {
-        let (control, mut workers) = scene(&[Fresh, Fresh]);
-        let tag = control.tag(TAG).unwrap();
-        let second = workers.pop().unwrap();
-        let first = workers.pop().unwrap();
-        let mailed = tag.submit_to(worker(0), Task::from_word(1));
-        let _ = mailed.expect("an open tag takes it");
-        assert!(matches!(first.next(), Next::Run(_)));
+        let (control, first, second) = one_at_work();
         let forker = thread::spawn(move || {
             let forked = first.fork(Task::from_word(2));
             let _ = forked.expect("a fork needs no open tag");
@@ -98,13 +92,7 @@ fn and_a_drain_takes_the_forks_of_what_it_runs() {
 #[test]
 fn and_what_is_taken_back_meanwhile_is_taken_once() {
     explore_to(1, 500, || {
-        let (control, mut workers) = scene(&[Fresh, Fresh]);
-        let tag = control.tag(TAG).unwrap();
-        let second = workers.pop().unwrap();
-        let first = workers.pop().unwrap();
-        let mailed = tag.submit_to(worker(0), Task::from_word(1));
-        let _ = mailed.expect("an open tag takes it");
-        assert!(matches!(first.next(), Next::Run(_)));
+        let (control, first, second) = one_at_work();
         let waiter = thread::spawn(move || {
             for fork in [2, 3] {
                 let forked = first.fork(Task::from_word(fork));
@@ -136,4 +124,16 @@ fn runs_and_leaves(worker: StaticWorker) -> Vec<usize> {
     }
     ran.extend(std::iter::from_fn(|| worker.take_left()).map(Task::into_word));
     ran
+}
+
+/// Two workers, of which the first has been given a task to run.
+fn one_at_work() -> (StaticControl, StaticWorker, StaticWorker) {
+    let (control, mut workers) = scene(&[Fresh, Fresh]);
+    let tag = control.tag(TAG).unwrap();
+    let second = workers.pop().unwrap();
+    let first = workers.pop().unwrap();
+    let mailed = tag.submit_to(worker(0), Task::from_word(1));
+    let _ = mailed.expect("an open tag takes it");
+    assert!(matches!(first.next(), Next::Run(_)));
+    (control, first, second)
 }
