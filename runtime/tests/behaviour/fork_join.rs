@@ -259,16 +259,22 @@ fn forks_beyond_the_run_queue_run_in_place<B: Backend>() {
 
 /// N2, with as many leaves as a debug build does in a moment; the stress tier has them all.
 fn a_deep_tree_among_strangers_needs_little_stack<B: Backend>() {
-    tree_among_strangers::<B>(12, 1000);
+    tree_among_strangers::<B>(12, 1000, &|| ());
 }
 
 /// A join tree so deep, and unrelated spawns out of its leaves, on small stacks: leaves and strangers are counted.
-pub(crate) fn tree_among_strangers<B: Backend>(depth: u32, strangers: usize) {
+/// `goes_on` is called where a stranger is spawned.
+pub(crate) fn tree_among_strangers<B: Backend>(
+    depth: u32,
+    strangers: usize,
+    goes_on: &(dyn Fn() + Sync),
+) {
     struct Tree<'t, B: Backend> {
         runtime: &'t RuntimeOn<B>,
         leaves: AtomicUsize,
         strangers: Arc<AtomicUsize>,
         every: usize,
+        goes_on: &'t (dyn Fn() + Sync),
     }
     fn grow<B: Backend>(tree: &Tree<'_, B>, depth: u32) {
         if depth > 0 {
@@ -280,6 +286,7 @@ pub(crate) fn tree_among_strangers<B: Backend>(depth: u32, strangers: usize) {
             let strangers = Arc::clone(&tree.strangers);
             let stranger = move || add_one(&strangers);
             tree.runtime.spawn_detached(stranger).unwrap();
+            (tree.goes_on)();
         }
     }
     let tag = Tag::new("only").workers(4);
@@ -291,6 +298,7 @@ pub(crate) fn tree_among_strangers<B: Backend>(depth: u32, strangers: usize) {
         leaves: AtomicUsize::new(0),
         strangers: Arc::default(),
         every: leaves / strangers,
+        goes_on,
     };
     runtime.join(|| grow(&tree, depth), || ());
     assert_eq!(tree.leaves.load(Ordering::Relaxed), leaves);

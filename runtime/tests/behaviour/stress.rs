@@ -95,6 +95,11 @@ impl Run {
     pub(crate) fn step(&self) {
         self.watchdog.step();
     }
+
+    /// The same for tasks to say.
+    pub(crate) fn steps(&self) -> impl Fn() + Send + Sync + 'static {
+        self.watchdog.steps()
+    }
 }
 
 impl Drop for Run {

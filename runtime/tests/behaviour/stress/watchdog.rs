@@ -68,11 +68,20 @@ impl Watchdog {
     }
 
     pub(crate) fn step(&self) {
-        self.watched.steps.fetch_add(1, Ordering::Relaxed);
+        self.watched.step();
+    }
+
+    pub(crate) fn steps(&self) -> impl Fn() + Send + Sync + 'static {
+        let watched = Arc::clone(&self.watched);
+        move || watched.step()
     }
 }
 
 impl Watched {
+    fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn subject(&self) -> Option<Arc<Subject>> {
         self.subject.lock().unwrap().as_ref()?.upgrade()
     }
