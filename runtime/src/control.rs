@@ -75,6 +75,14 @@ impl<P: Platform> Control<P> {
         }
     }
 
+    /// Submits an entry that this one worker must run.
+    pub(crate) fn submit_to(&self, slot: Slot, entry: Entry) -> Result<(), RefusedEntry> {
+        match self.tag(slot.tag).submit_to(slot.worker, entry.into_task()) {
+            Ok(_wake) => Ok(()),
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
     /// Submits entries as one batch; returns how many were accepted and the first that was not. Those
     /// after it stay in the iterator.
     pub(crate) fn submit_batch(

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parkade_core::{Origin, TagIndex};
+use parkade_core::{Origin, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
 use crate::control::Worker;
@@ -21,11 +21,13 @@ use crate::process::Process;
 use crate::shared::Shared;
 use crate::stop::Stopping;
 
-/// A tag of one particular runtime. Only to be compared.
+/// A tag of one particular runtime, or one worker of it. Only to be compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Home {
     runtime: usize,
     tag: TagIndex,
+    /// `None`: any worker of the tag is at home there.
+    worker: Option<WorkerIndex>,
     process: Process,
 }
 
@@ -42,19 +44,32 @@ impl Home {
         Self {
             runtime: ptr::from_ref(shared).addr(),
             tag,
+            worker: None,
             process: shared.process,
         }
+    }
+
+    pub(crate) fn of_worker<B: Backend>(
+        shared: &Shared<B>,
+        tag: TagIndex,
+        worker: WorkerIndex,
+    ) -> Self {
+        let worker = Some(worker);
+        Self {
+            worker,
+            ..Self::new(shared, tag)
+        }
+    }
+
+    /// Whether a worker at `self` is at home in `home`.
+    fn is_in(&self, home: &Self) -> bool {
+        (self.runtime, self.tag) == (home.runtime, home.tag)
+            && (home.worker.is_none() || home.worker == self.worker)
     }
 
     /// Whether its workers are this process's, not those of the one that this was forked from.
     pub(crate) fn is_in_this_process(&self) -> bool {
         self.process.is_this()
-    }
-}
-
-impl PartialEq for Home {
-    fn eq(&self, other: &Self) -> bool {
-        (self.runtime, self.tag) == (other.runtime, other.tag)
     }
 }
 
@@ -159,7 +174,7 @@ fn next_seed() -> usize {
 /// Runs `body` as a worker of `shared`: until it returns or unwinds, this thread is that worker.
 pub(crate) fn as_worker<B: Backend, R>(
     shared: &Shared<B>,
-    tag: TagIndex,
+    slot: Slot,
     counts: &WorkerCounts,
     worker: &Worker<'_, B>,
     body: impl FnOnce() -> R,
@@ -173,7 +188,7 @@ pub(crate) fn as_worker<B: Backend, R>(
             }));
         }
     }
-    let home = Home::new(shared, tag);
+    let home = Home::of_worker(shared, slot.tag, slot.worker);
     // The references outlive this call, and what is noted of them goes before it ends.
     let _over = Over(home);
     NOTE.set(Some(Note {
@@ -248,7 +263,7 @@ pub(crate) fn with_own_work<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
 }
 
 fn work_at(home: Home) -> Option<Work> {
-    let note = NOTE.get().filter(|note| note.home == home)?;
+    let note = NOTE.get().filter(|note| note.home.is_in(&home))?;
     note.work
 }
 

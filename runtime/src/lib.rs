@@ -30,7 +30,7 @@
 //!   workers with queues, limits and CPUs of their own. No task leaves its tag.
 //! * [`spawn`](RuntimeOn::spawn) returns a [`JoinHandle`]; [`try_spawn`](RuntimeOn::try_spawn) gives a
 //!   refused closure back; [`spawn_detached`](RuntimeOn::spawn_detached) is the cheapest; a [`Batch`]
-//!   submits many at once.
+//!   submits many at once, a [`broadcast`](RuntimeOn::broadcast) has each worker run a copy.
 //! * [`after`](RuntimeOn::after) and [`every`](RuntimeOn::every) spawn later, and again and again;
 //!   [`alarm`](RuntimeOn::alarm) needs no worker; [`sleep()`] is a task's pause that a stop ends.
 //! * Work that borrows: [`join()`] runs two closures, [`scope`](RuntimeOn::scope) any number of tasks,
@@ -60,6 +60,7 @@ struct FrontPage;
 pub mod backend;
 
 mod batch;
+mod broadcast;
 mod build_error;
 mod builder;
 mod control;

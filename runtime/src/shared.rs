@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
-use parkade_core::{Priority, TagIndex};
+use parkade_core::{Priority, Slot, TagIndex};
 
 use crate::backend::Backend;
 use crate::control::Control;
@@ -77,6 +77,15 @@ impl<B: Backend> Shared<B> {
             },
             _ => current::with_origin(|origin| self.control.submit(tag, entry, priority, origin)),
         })
+    }
+
+    /// Puts a task into the mailbox of one worker.
+    pub(crate) fn submit_to(&self, slot: Slot, entry: Entry) -> Result<(), RefusedEntry> {
+        if !self.process.is_this() {
+            let reason = RefusedReason::Forked;
+            return Err(RefusedEntry { entry, reason });
+        }
+        self.control.submit_to(slot, entry)
     }
 
     pub(crate) fn tag_index(&self, name: &str) -> Option<TagIndex> {

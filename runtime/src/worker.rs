@@ -35,7 +35,7 @@ pub(crate) fn live<B: Backend>(shared: &Shared<B>, slot: Slot, placement: &Place
         Err(obstacle) => return gate.obstructed(slot, obstacle),
     };
     match gate.ready() {
-        Begin::Work => current::as_worker(shared, slot.tag, &seat.counts, &worker, || {
+        Begin::Work => current::as_worker(shared, slot, &seat.counts, &worker, || {
             work(shared, tag, seat, &worker);
         }),
         Begin::Leave => {}

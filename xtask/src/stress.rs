@@ -1,6 +1,6 @@
 //! `cargo xtask stress`: the stress tests with other dice, round after round, until the time is over.
 //!
-//! They run in release, because the windows in which threads miss each other are nanoseconds wide. A hang is a
+//! They are optimised, because the windows in which threads miss each other are nanoseconds wide. A hang is a
 //! failure: the test prints the runtime, with what every worker does, its lot, the idle words and the queues'
 //! lengths. At the end a table says which scenarios ran, in how many tests, for how many rounds.
 
@@ -30,14 +30,14 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// The module of the tests that scale with `PARKADE_STRESS`.
-const STRESSED: &str = "stress::";
+/// The program of the tests that scale with `PARKADE_STRESS`, optimised.
+const STRESSED: &str = "test --profile stress -p parkade --test stress";
 
 /// How long a round may take at scale 1, before it counts as hanging.
 const ROUND: Duration = Duration::from_secs(240);
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    Step::cargo("test --release -p parkade --test behaviour --no-run").run()?;
+    Step::cargo(STRESSED).args(["--no-run"]).run()?;
     let record = root().join("target/stress-record");
     match fs::remove_file(&record) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -73,13 +73,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// One test at a time: each has more threads than the machine has cores.
 fn round(scale: u32, seed: u64, record: &Path) -> Step {
-    Step::cargo(&format!(
-        "test --quiet --release -p parkade --test behaviour -- --test-threads=1 {STRESSED}"
-    ))
-    .env("PARKADE_STRESS", scale.to_string())
-    .env("PARKADE_SEED", seed.to_string())
-    .env("PARKADE_STRESS_RECORD", record.display().to_string())
-    .limit(ROUND * scale)
+    Step::cargo(STRESSED)
+        .args(["--quiet", "--", "--test-threads=1"])
+        .env("PARKADE_STRESS", scale.to_string())
+        .env("PARKADE_SEED", seed.to_string())
+        .env("PARKADE_STRESS_RECORD", record.display().to_string())
+        .limit(ROUND * scale)
 }
 
 /// A scenario's letter and number, so that 2 comes before 12.
@@ -139,8 +138,8 @@ mod tests {
     fn one_setting_scales_and_the_seed_is_passed_on() {
         assert_eq!(
             round(3, 7, Path::new("record")).to_string(),
-            "PARKADE_STRESS=3 PARKADE_SEED=7 PARKADE_STRESS_RECORD=record cargo test --quiet \
-             --release -p parkade --test behaviour -- --test-threads=1 stress::"
+            "PARKADE_STRESS=3 PARKADE_SEED=7 PARKADE_STRESS_RECORD=record cargo test \
+             --profile stress -p parkade --test stress --quiet -- --test-threads=1"
         );
     }
 

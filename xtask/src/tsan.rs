@@ -13,10 +13,9 @@ use crate::run::Step;
 /// What it cannot do without.
 pub(crate) const NEEDS: [Component; 1] = [Component::RustSrc];
 
-/// The behaviour tests in which threads meet most, on the backends as they are: over the park that is late on
-/// purpose they take several times as long, and its delays are nothing to a sanitizer that sees an access
-/// without an order wherever it falls.
-const STRESSED: &str = "batch:: handles:: stress:: --skip faulty";
+/// The stress tests, on the backends as they are: over the park that is late on purpose they take several times
+/// as long, and its delays are nothing to a sanitizer that sees an access without an order wherever it falls.
+const STRESSED: &str = "--test stress -- --skip faulty";
 
 pub(crate) fn run() -> Result<()> {
     require("ThreadSanitizer", &NEEDS)?;
@@ -31,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
 
 fn step(host: &str) -> Step {
     Step::cargo(&format!(
-        "+nightly test -Zbuild-std --target {host} -p parkade --test behaviour -- {STRESSED}"
+        "+nightly test -Zbuild-std --target {host} -p parkade {STRESSED}"
     ))
     .env("RUSTFLAGS", "-Zsanitizer=thread")
     .env("CARGO_TARGET_DIR", "target/tsan")

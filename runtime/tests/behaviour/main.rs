@@ -10,6 +10,7 @@ mod each_backend;
 mod common;
 
 mod batch;
+mod broadcast;
 mod builder;
 #[cfg(target_os = "linux")]
 mod child;
@@ -33,11 +34,13 @@ mod scopes;
 mod sleep;
 mod spawn;
 mod stop;
-mod stress;
 #[cfg(target_os = "linux")]
 mod threads;
 mod timer_stop;
 mod timers;
+mod tree;
 mod waiting;
 mod wake_calls;
+#[path = "../stress/watchdog.rs"]
+mod watchdog;
 mod worker_metrics;

@@ -1,27 +1,4 @@
-//! Stress tests: many rounds in which threads meet, with dice for their pauses and a watchdog over their waits.
-//!
-//! * `PARKADE_STRESS` is a whole number, by default 1: every stress test does so many times its usual
-//!   rounds, and may take so many times as long. A million lone submits on each backend, for example:
-//!
-//!   ```text
-//!   PARKADE_STRESS=50 cargo test --release -p parkade --test behaviour stress::lone -- --test-threads=1
-//!   ```
-//!
-//! * `PARKADE_SEED` replays the choices (not the threads' timing) of a test that failed: it prints its own.
-//! * `PARKADE_STRESS_RECORD` names a file; each test that has passed appends a line to it, with the id of its
-//!   scenario and the number of its rounds.
-
-mod batches_of_one;
-mod finishing;
-mod fork_join;
-mod lifetime;
-mod lone;
-mod loops_back_to_back;
-mod lot;
-mod run_queue;
-mod stop_race;
-mod timers;
-pub(crate) mod watchdog;
+//! One run of a stress test: its rounds, its dice, and the watchdog over them.
 
 use std::any::type_name;
 use std::env;
@@ -32,9 +9,14 @@ use std::ops::{Deref, DerefMut, Range};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
+use std::{io, process};
 
 use crate::each_backend::multiplier;
-use watchdog::{PATIENCE, Watchdog};
+use crate::watchdog::Watchdog;
+
+/// How long one step may take that should take microseconds; milliseconds under Miri.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 120 } else { 10 });
 
 /// What a variable says, if it is set.
 fn variable<N: FromStr>(name: &str) -> Option<N>
@@ -57,6 +39,7 @@ pub(crate) struct Run {
     rounds: u64,
     pub(crate) dice: Dice,
     watchdog: Watchdog,
+    goes_on: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Run {
@@ -68,15 +51,18 @@ impl Run {
         let test = thread::current().name().unwrap_or("a test").to_owned();
         let seed = dice.seed;
         let fail = move |hang: String| {
-            watchdog::end_with(&format!(
+            end_with(&format!(
                 "{test} ({scenario}, PARKADE_SEED={seed}) hangs: {hang}"
             ))
         };
+        let watchdog = Watchdog::new(PATIENCE, fail);
+        let goes_on = Box::new(watchdog.steps());
         Self {
             scenario,
             rounds,
             dice,
-            watchdog: Watchdog::new(PATIENCE, fail),
+            watchdog,
+            goes_on,
         }
     }
 
@@ -93,7 +79,7 @@ impl Run {
 
     /// Says that the test goes on: before each wait.
     pub(crate) fn step(&self) {
-        self.watchdog.step();
+        (self.goes_on)();
     }
 
     /// The same for tasks to say.
@@ -195,4 +181,12 @@ pub(crate) fn until(condition: impl Fn() -> bool) {
             thread::yield_now();
         }
     }
+}
+
+/// Ends the whole test program as failed: what hangs cannot be ended alone, and would be in the way of the
+/// tests after it.
+fn end_with(message: &str) {
+    // Not by a macro, whose output the test harness would keep for a test that ends.
+    let _ = writeln!(io::stderr(), "{message}");
+    process::exit(101);
 }

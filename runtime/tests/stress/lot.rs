@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crate::stress::{self, Dice, Run};
+use crate::rounds::{self, Dice, Run};
 use parkade::{Backend, FenceChoice};
 use parkade_core::{ParkingLot, Skip, Slot, TagIndex, WorkerIndex};
 
@@ -85,8 +85,8 @@ fn a_stop_races_the_first_wait<B: Backend>() {
                 has_begun.store(true, Ordering::Relaxed);
                 board.wait(dice);
             });
-            stress::until(|| has_begun.load(Ordering::Relaxed));
-            stress::pause(run.dice.linger());
+            rounds::until(|| has_begun.load(Ordering::Relaxed));
+            rounds::pause(run.dice.linger());
             let _ = board.lot.stop();
             waiter.join().unwrap();
         });
@@ -129,7 +129,7 @@ impl<K: parkade_core::Park> Board<K> {
             }
             for _ in 0..rounds {
                 self.publish_and_wait(run);
-                stress::pause(run.dice.pause());
+                rounds::pause(run.dice.pause());
                 self.publish_and_wait(run);
             }
             assert!(!self.lot.is_stopped(), "{:?}", self.lot);
@@ -143,14 +143,14 @@ impl<K: parkade_core::Park> Board<K> {
         let item = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         let woken = self.lot.signal(1);
         assert!(woken <= 1, "{woken} woken by one signal");
-        stress::until(|| self.taken.load(Ordering::Relaxed) == item);
+        rounds::until(|| self.taken.load(Ordering::Relaxed) == item);
     }
 
     fn wait(&self, mut dice: Dice) {
         loop {
             let state = self.lot.state();
             if self.take() {
-                stress::pause(dice.linger());
+                rounds::pause(dice.linger());
             } else {
                 if state.is_stopped() {
                     break;

@@ -9,7 +9,7 @@
 //! never would:
 //!
 //! ```text
-//! MIRIFLAGS=-Zmiri-many-seeds=0..64 cargo +nightly miri test -p parkade --test behaviour stress::run_queue
+//! MIRIFLAGS=-Zmiri-many-seeds=0..64 cargo +nightly miri test -p parkade --test stress run_queue
 //! ```
 
 use std::fmt;
@@ -17,7 +17,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::stress::{self, Dice, Run};
+use crate::rounds::{self, Dice, Run};
 use parkade::{Backend, FenceChoice};
 use parkade_core::{Owner, RunQueue, Steal, Task};
 
@@ -134,7 +134,7 @@ impl<B: Backend> Arena<B> {
                 };
                 self.push(&owner, tasks.by_ref().take(burst));
                 match run.dice.u32(..16) {
-                    0 => stress::until(|| queue.is_empty()),
+                    0 => rounds::until(|| queue.is_empty()),
                     1..4 => {}
                     _ => (0..burst).for_each(|_| self.take(owner.pop())),
                 }

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common;
-use crate::stress::{self, Run};
+use crate::each_backend::runtime;
+use crate::rounds::{self, Run};
 use parkade::{Backend, RuntimeOn, Tag};
 
 on_each_backend!(
@@ -45,7 +45,7 @@ fn to_one_worker_in_each_of_three_tags<B: Backend>() {
 
 fn lone_submits<B: Backend>(workers: usize) {
     let run = Run::new("W1", 20_000, 5);
-    submit_in_pairs(run, common::runtime::<B>(workers), &["only"]);
+    submit_in_pairs(run, runtime::<B>(workers), &["only"]);
 }
 
 fn submit_in_pairs<B: Backend>(mut run: Run, runtime: RuntimeOn<B>, tags: &[&str]) {
@@ -61,14 +61,14 @@ fn submit_in_pairs<B: Backend>(mut run: Run, runtime: RuntimeOn<B>, tags: &[&str
         let tag = runtime.tag(tags[tag as usize]).unwrap();
         let task = move || {
             in_task.store(number, Ordering::Relaxed);
-            stress::pause(linger);
+            rounds::pause(linger);
         };
         tag.spawn_detached(task).unwrap();
-        stress::until(|| ran.load(Ordering::Relaxed) == number);
+        rounds::until(|| ran.load(Ordering::Relaxed) == number);
     };
     for _ in run.rounds() {
         submit_and_wait(&mut run);
-        stress::pause(run.dice.pause());
+        rounds::pause(run.dice.pause());
         submit_and_wait(&mut run);
     }
     let metrics = runtime.metrics().total;

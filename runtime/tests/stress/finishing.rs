@@ -11,8 +11,8 @@ use std::array;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::runtime;
-use crate::stress::{self, Dice, Run};
+use crate::each_backend::runtime;
+use crate::rounds::{self, Dice, Run};
 use parkade::{Backend, Policy, RuntimeOn};
 
 on_each_backend!(
@@ -61,7 +61,7 @@ impl Board {
     }
 
     fn wait_for(&self, number: u64) {
-        stress::until(|| self.ended.load(Ordering::Relaxed) == number);
+        rounds::until(|| self.ended.load(Ordering::Relaxed) == number);
     }
 
     fn stale(&self) -> u64 {
@@ -90,11 +90,11 @@ fn from_outside<B: Backend>(workers: usize) {
         let task = move || {
             in_task.read(number, &cargo);
             in_task.end(number);
-            stress::pause(linger);
+            rounds::pause(linger);
         };
         runtime.spawn_detached(task).unwrap();
         board.wait_for(number);
-        stress::pause(run.dice.linger());
+        rounds::pause(run.dice.linger());
     }
     assert_eq!(board.stale(), 0, "tasks that missed a write");
 }
@@ -117,7 +117,7 @@ fn from_a_task_to_the_other_worker<B: Backend>() {
     runtime.spawn_detached(move || first.run()).unwrap();
     for number in run.rounds().map(|round| round + 1) {
         run.step();
-        stress::until(|| board.ended.load(Ordering::Relaxed) >= number);
+        rounds::until(|| board.ended.load(Ordering::Relaxed) >= number);
     }
     assert_eq!(board.stale(), 0, "tasks that missed a write");
     // The counts are Relaxed: it is the end of the threads that makes them exact.
@@ -144,7 +144,7 @@ impl<B: Backend> Relay<B> {
             return;
         }
         // Meanwhile the other worker is on its way from the end of its task to its sleep.
-        stress::pause(self.dice.pause());
+        rounds::pause(self.dice.pause());
         let next = Self {
             number: self.number + 1,
             last: self.last,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::runtime;
-use crate::stress::{self, Run};
+use crate::each_backend::runtime;
+use crate::rounds::{self, Run};
 use parkade::Backend;
 
 on_each_backend!(each_batch_completes_and_leaves_nothing);
@@ -26,7 +26,7 @@ fn each_batch_completes_and_leaves_nothing<B: Backend>() {
         assert_eq!(handle.join().unwrap(), round);
         let alone = Arc::get_mut(&mut token).expect("the batch has left a reference");
         assert_eq!(*alone.get_mut(), round + 1);
-        stress::pause(run.dice.linger());
+        rounds::pause(run.dice.linger());
     }
     // A batch is one submit, and no worker that takes its only task sees another one to wake somebody for.
     let metrics = runtime.metrics().total;

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use crate::common::runtime;
-use crate::stress::{self, Run, watchdog::PATIENCE};
+use crate::each_backend::runtime;
+use crate::rounds::PATIENCE;
+use crate::rounds::{self, Run};
 use parkade::{Backend, JoinError, Policy};
 
 on_each_backend!(start_and_stop, one_task_joined_and_the_runtime_dropped,);
@@ -23,7 +24,7 @@ fn start_and_stop<B: Backend>() {
         let far = runtime.after(FAR, || ()).unwrap();
         let soon = Duration::from_micros(run.dice.u64(0..200));
         let soon = run.dice.bool().then(|| runtime.alarm(soon, || ()).unwrap());
-        stress::pause(run.dice.pause());
+        rounds::pause(run.dice.pause());
         let policy = [Policy::Drain, Policy::Abandon][run.dice.usize(..2)];
         let report = runtime.shutdown(policy, None).unwrap();
         assert!(report.is_complete(), "{report}");
@@ -44,7 +45,7 @@ fn one_task_joined_and_the_runtime_dropped<B: Backend>() {
         let runtime = run.watch(runtime::<B>(workers));
         let cargo = Box::new(round);
         assert_eq!(*runtime.spawn(move || cargo).join().unwrap(), round);
-        stress::pause(run.dice.linger());
+        rounds::pause(run.dice.linger());
         if run.dice.bool() {
             let report = runtime.shutdown(Policy::Drain, None).unwrap();
             assert_eq!((report.ran, report.dropped), (1, 0), "{report}");

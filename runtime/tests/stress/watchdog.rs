@@ -1,21 +1,17 @@
 //! A watchdog: if a test makes no step for too long, it shows what the test waits for, and fails it.
 //!
 //! The waits themselves have no limit: a handle is joined and a runtime stopped as users do it. The test says
-//! what can be seen of it ([`Watchdog::watch`]) and, before each wait, that it goes on ([`Watchdog::step`]).
+//! what can be seen of it ([`Watchdog::watch`]) and, before each wait, that it goes on ([`Watchdog::steps`]).
 //! What is shown is held weakly, so that a watched runtime is dropped where the test drops it; a hang in that
 //! very drop cannot be looked into.
 
 use std::fmt::Debug;
-use std::io::Write;
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::Duration;
-use std::{io, mem, process};
-
-/// How long one step may take that should take microseconds; milliseconds under Miri.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 120 } else { 10 });
 
 type Subject = dyn Debug + Send + Sync;
 
@@ -67,21 +63,16 @@ impl Watchdog {
         *self.watched.subject.lock().unwrap() = Some(subject);
     }
 
-    pub(crate) fn step(&self) {
-        self.watched.step();
-    }
-
+    /// What says that the test goes on, when it is called.
     pub(crate) fn steps(&self) -> impl Fn() + Send + Sync + 'static {
         let watched = Arc::clone(&self.watched);
-        move || watched.step()
+        move || {
+            watched.steps.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Watched {
-    fn step(&self) {
-        self.steps.fetch_add(1, Ordering::Relaxed);
-    }
-
     fn subject(&self) -> Option<Arc<Subject>> {
         self.subject.lock().unwrap().as_ref()?.upgrade()
     }
@@ -102,12 +93,4 @@ impl Drop for Watchdog {
             thread.join().unwrap();
         }
     }
-}
-
-/// Ends the whole test program as failed: what hangs cannot be ended alone, and would be in the way of the
-/// tests after it.
-pub(crate) fn end_with(message: &str) {
-    // Not by a macro, whose output the test harness would keep for a test that ends.
-    let _ = writeln!(io::stderr(), "{message}");
-    process::exit(101);
 }

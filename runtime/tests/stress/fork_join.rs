@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::common::runtime;
-use crate::fork_join::tree_among_strangers;
-use crate::stress::{self, Run};
+use crate::each_backend::runtime;
+use crate::rounds::{self, Run};
+use crate::tree::tree_among_strangers;
 use parkade::{Backend, Policy};
 
 on_each_backend!(
@@ -37,11 +37,11 @@ fn lone_forks_meet_their_thief_anywhere<B: Backend>() {
         let cargo = Box::new(round);
         let sides = runtime.join(
             || {
-                stress::pause(first);
+                rounds::pause(first);
                 *cargo + 1
             },
             || {
-                stress::pause(second);
+                rounds::pause(second);
                 *cargo + 2
             },
         );
@@ -73,7 +73,7 @@ fn forks_race_the_stop<B: Backend>() {
             for _ in 0..TREES {
                 threads.spawn(|| runtime.join(|| grow(6, &leaves), || grow(6, &leaves)));
             }
-            stress::pause(pause);
+            rounds::pause(pause);
             let report = runtime.shutdown(policy, None).unwrap();
             assert!(report.is_complete(), "{report}");
         });

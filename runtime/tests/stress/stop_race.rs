@@ -8,7 +8,7 @@ use std::thread;
 
 use parkade::{Backend, JoinError, Policy, Priority, RuntimeOn, Tag, TagRef};
 
-use crate::stress::{self, Run};
+use crate::rounds::{self, Run};
 
 on_each_backend!(every_kind_of_submit_races_the_stop);
 
@@ -155,7 +155,7 @@ fn every_kind_of_submit_races_the_stop<B: Backend>() {
             };
             // The stop comes the later, the more rounds there have been, up to a limit, and never quite the same.
             let late = 10 * usize::try_from(round).unwrap().min(40) + run.dice.usize(..10);
-            stress::until(|| submits.load(Ordering::Relaxed) > late);
+            rounds::until(|| submits.load(Ordering::Relaxed) > late);
             let report = runtime.shutdown(policy, None).unwrap();
             let mut told = Told::default();
             outside

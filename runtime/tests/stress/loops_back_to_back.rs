@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::runtime;
-use crate::stress::{self, Run};
+use crate::each_backend::runtime;
+use crate::rounds::{self, Run};
 use parkade::Backend;
 
 on_each_backend!(each_loop_completes_and_is_not_touched_after);
@@ -23,13 +23,13 @@ fn each_loop_completes_and_is_not_touched_after<B: Backend>() {
         let mut counted = Arc::new(AtomicU64::new(0));
         let (held, lingers) = (Arc::clone(&counted), run.dice.linger());
         runtime.chunks(0..items, 1, move |_| {
-            stress::pause(lingers);
+            rounds::pause(lingers);
             held.fetch_add(1, Ordering::Relaxed);
         });
         let alone = Arc::get_mut(&mut counted).expect("the loop has left a reference");
         assert_eq!(*alone.get_mut(), items as u64);
         total += items;
-        stress::pause(run.dice.linger());
+        rounds::pause(run.dice.linger());
     }
     assert!(total >= usize::try_from(run.rounds().end).unwrap());
     assert_eq!(runtime.metrics().total.workers, WORKERS);

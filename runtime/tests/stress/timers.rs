@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::runtime;
-use crate::stress::{Run, until};
+use crate::each_backend::runtime;
+use crate::rounds::{Run, until};
 use parkade::Backend;
 
 on_each_backend!(sleeps, timers_from_sixteen_threads,);
