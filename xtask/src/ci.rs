@@ -189,6 +189,7 @@ mod tests {
         );
     }
 
+    /// F2, whose builds are steps of this list.
     #[test]
     fn core_is_built_for_each_bare_target_with_and_without_the_kernel_pieces() {
         let builds: Vec<_> = steps(false)

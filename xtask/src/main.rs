@@ -14,6 +14,7 @@ mod mutants;
 mod nightly;
 mod proof;
 mod run;
+mod scenarios;
 mod stress;
 mod table;
 mod test;
@@ -44,6 +45,8 @@ enum Xtask {
     Tsan,
     /// Run the stress tests until the time is over.
     Stress(stress::Options),
+    /// List the scenarios, the tests and bench rows that hold them, and their last results.
+    Scenarios(scenarios::Options),
     /// Every checker of this repository, each within its share of CI's time.
     Proof(proof::Options),
     /// Boot the core on bare harts in QEMU, and check what each mode is about.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Xtask::Miri(options) => miri::run(&options),
         Xtask::Tsan => tsan::run(),
         Xtask::Stress(options) => stress::run(&options),
+        Xtask::Scenarios(options) => scenarios::run(&options),
         Xtask::Proof(options) => proof::run(&options),
         Xtask::Kernel(options) => kernel::run(&options),
         Xtask::Bench(options) => bench::run(&options),

@@ -4,10 +4,12 @@
 //! hangs; else `cargo test`, where a hang ends with the step's limit. Feature sets are tested package
 //! by package: across a workspace cargo unifies features, and the default ones would leak in.
 
-use anyhow::Result;
+use std::fs;
+
+use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::run::Step;
+use crate::run::{Step, root};
 
 /// The packages and features of each pass, and what the pass is for.
 const PASSES: [(&str, &str); 3] = [
@@ -29,12 +31,33 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let runner = Runner::find();
     println!("test runner: {}", runner.describe());
-    for (what, packages) in PASSES {
+    for (pass, (what, packages)) in PASSES.into_iter().enumerate() {
         println!("\n== {what}");
-        runner.step(packages, &options.args).run()?;
+        let tested = runner.step(packages, &options.args).run();
+        // A filter runs a few tests more often; the last whole runs stay known.
+        if runner == Runner::Nextest && options.args.is_empty() {
+            keep_report(pass)?;
+        }
+        tested?;
         if options.args.is_empty() {
             Step::cargo(&format!("test --doc {packages}")).run()?;
         }
+    }
+    Ok(())
+}
+
+/// Keeps nextest's report of a pass, which the next pass will overwrite, for `cargo xtask scenarios`.
+fn keep_report(pass: usize) -> Result<()> {
+    let target = root().join("target");
+    let (from, kept) = (
+        target.join("nextest/default/junit.xml"),
+        target.join("junit"),
+    );
+    // None: the build failed.
+    if from.exists() {
+        fs::create_dir_all(&kept).with_context(|| kept.display().to_string())?;
+        fs::copy(&from, kept.join(format!("{pass}.xml")))
+            .with_context(|| from.display().to_string())?;
     }
     Ok(())
 }
