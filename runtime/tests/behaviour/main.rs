@@ -28,11 +28,15 @@ mod loops;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod panics;
+mod priorities;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg(target_os = "linux")]
+mod quiet;
 mod scopes;
 mod sleep;
 mod spawn;
+mod spinning;
 mod stop;
 #[cfg(target_os = "linux")]
 mod threads;

@@ -30,6 +30,7 @@ mod lifetime;
 mod lone;
 mod loops_back_to_back;
 mod lot;
+mod priorities;
 mod rounds;
 mod run_queue;
 mod stop_race;
