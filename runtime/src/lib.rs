@@ -75,6 +75,7 @@ mod job;
 mod join;
 mod join_error;
 mod latch;
+mod latency;
 mod metrics;
 #[cfg(all(test, parkade_loom))]
 mod models;
@@ -115,6 +116,7 @@ pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
+pub use latency::Latency;
 pub use metrics::{Metrics, TagMetrics, TimerMetrics};
 pub use panics::{PanicHandler, PanicPolicy};
 pub use parkade_core::{Activity, Priority};

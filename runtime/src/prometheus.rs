@@ -18,9 +18,10 @@ type Family<R> = (&'static str, &'static str, Kind, fn(&R) -> usize);
 enum Kind {
     Counter,
     Gauge,
+    Summary,
 }
 
-use Kind::{Counter, Gauge};
+use Kind::{Counter, Gauge, Summary};
 
 #[rustfmt::skip]
 const TAGS: [Family<TagMetrics>; 15] = [
@@ -57,6 +58,9 @@ const QUEUES: [Queue; 3] = [
     ("inbox", |worker| worker.inbox),
     ("mailbox", |worker| worker.mailbox),
 ];
+
+/// Those of the latency's summary; 1 is the longest.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
 impl Metrics {
     /// The metrics in Prometheus's text format, for the answer to a scrape (`text/plain; version=0.0.4`).
@@ -113,6 +117,37 @@ impl Metrics {
                 sample(out, name, worker, &more, is)?;
             }
         }
+        self.write_latencies(out)
+    }
+
+    /// In seconds, as all times are in this format. Nothing if none is measured.
+    fn write_latencies(&self, out: &mut String) -> fmt::Result {
+        if self.total.latency.is_none() {
+            return Ok(());
+        }
+        let name = "parkade_task_latency_seconds";
+        head(
+            out,
+            name,
+            "Time from a task's creation to its start.",
+            Summary,
+        )?;
+        for tag in &self.tags {
+            let Some(latency) = &tag.latency else {
+                continue;
+            };
+            let label = Escaped(&tag.name);
+            for quantile in QUANTILES {
+                let wait = latency.quantile(quantile).as_secs_f64();
+                writeln!(
+                    out,
+                    "{name}{{tag=\"{label}\",quantile=\"{quantile}\"}} {wait}"
+                )?;
+            }
+            let (sum, count) = (latency.sum().as_secs_f64(), latency.count());
+            writeln!(out, "{name}_sum{{tag=\"{label}\"}} {sum}")?;
+            writeln!(out, "{name}_count{{tag=\"{label}\"}} {count}")?;
+        }
         Ok(())
     }
 }
@@ -121,6 +156,7 @@ fn head(out: &mut String, name: &str, help: &str, kind: Kind) -> fmt::Result {
     let kind = match kind {
         Counter => "counter",
         Gauge => "gauge",
+        Summary => "summary",
     };
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }

@@ -23,6 +23,7 @@ mod global;
 mod handles;
 mod hooks;
 mod intervals;
+mod latency;
 mod loops;
 mod metrics;
 #[cfg(target_os = "linux")]
