@@ -51,6 +51,11 @@
 //! on Linux. With neither, [`RuntimeOn`] takes a backend of your own, see [`backend`].
 //!
 //! `serde` lets [`Metrics`], [`Report`] and their parts be serialized.
+//!
+//! `tracing` emits events of the target `parkade` to the program's subscriber: at the level *trace* that a worker
+//! parks and unparks; *debug* that it starts and stops, and each step of a stop; *warn* that a thread could not be
+//! started; *error* a panic of a task, a hook or an alarm. Those of a worker have the fields `tag` and `worker`, its
+//! index. The subscriber is called on the thread concerned, like a hook. Without the feature there is no code for it.
 
 /// The examples of the front page, so that they are run.
 #[cfg(doctest)]
@@ -101,6 +106,11 @@ mod sync;
 mod tag;
 mod timer;
 mod timers;
+#[cfg(feature = "tracing")]
+mod trace;
+#[cfg(not(feature = "tracing"))]
+#[path = "trace_off.rs"]
+mod trace;
 mod worker;
 mod worker_metrics;
 

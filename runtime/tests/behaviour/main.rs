@@ -39,6 +39,8 @@ mod stress;
 mod threads;
 mod timer_stop;
 mod timers;
+#[cfg(feature = "tracing")]
+mod tracing_events;
 mod waiting;
 mod wake_calls;
 mod worker_metrics;
