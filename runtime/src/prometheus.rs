@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 
 use parkade_core::Activity;
 
-use crate::metrics::{Metrics, TagMetrics};
+use crate::metrics::{Metrics, TagMetrics, TimerMetrics};
 use crate::worker_metrics::WorkerMetrics;
 
 /// Name, help, type, and the number of a row.
@@ -50,6 +50,14 @@ const WORKERS: [Family<WorkerMetrics>; 4] = [
     ("parkade_worker_parks_total", "Times a worker went to sleep.", Counter, |worker| worker.parked),
 ];
 
+#[rustfmt::skip]
+const TIMERS: [Family<TimerMetrics>; 4] = [
+    ("parkade_timers_pending", "Timers that are not due yet.", Gauge, |timers| timers.pending),
+    ("parkade_timers_fired_total", "Timers that have fired.", Counter, |timers| timers.fired),
+    ("parkade_timers_cancelled_total", "Timers that will not fire.", Counter, |timers| timers.cancelled),
+    ("parkade_alarm_panics_total", "Alarms that panicked.", Counter, |timers| timers.panicked_alarms),
+];
+
 /// A queue of a worker, and how many tasks it holds.
 type Queue = (&'static str, fn(&WorkerMetrics) -> usize);
 
@@ -66,7 +74,8 @@ impl Metrics {
     /// The metrics in Prometheus's text format, for the answer to a scrape (`text/plain; version=0.0.4`).
     ///
     /// Names begin with `parkade_`; each sample has the label `tag`, and those of workers `worker`, the index
-    /// in its tag. Costs one string; a line per tag and family, and 13 lines per worker.
+    /// in its tag; those of timers, which belong to no tag, have none. Latencies are a summary in seconds, if they
+    /// are measured. Costs one string; a line per tag and family, and 13 lines per worker.
     ///
     /// ```
     /// use parkade::{Runtime, Tag};
@@ -116,6 +125,10 @@ impl Metrics {
                 let is = usize::from(worker.activity == activity);
                 sample(out, name, worker, &more, is)?;
             }
+        }
+        for (name, help, kind, number) in TIMERS {
+            head(out, name, help, kind)?;
+            writeln!(out, "{name} {}", number(&self.timers))?;
         }
         self.write_latencies(out)
     }
