@@ -106,6 +106,7 @@ mod sync;
 mod tag;
 mod timer;
 mod timers;
+pub mod topology;
 #[cfg(feature = "tracing")]
 mod trace;
 #[cfg(not(feature = "tracing"))]
