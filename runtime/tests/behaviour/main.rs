@@ -9,6 +9,8 @@
 mod each_backend;
 mod common;
 
+#[cfg(target_os = "linux")]
+mod affinity;
 mod batch;
 mod builder;
 #[cfg(target_os = "linux")]
