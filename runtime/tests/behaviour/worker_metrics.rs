@@ -244,8 +244,10 @@ fn prometheus_reads_it<B: Backend>() {
         assert_eq!(runtime.spawn(move || n).join().unwrap(), n);
     }
     let later = runtime.after(Duration::MAX, || ()).unwrap();
-    let alarm = runtime.alarm(Duration::ZERO, || ()).unwrap();
-    alarm.join().unwrap();
+    for _ in 0..2 {
+        let alarm = runtime.alarm(Duration::ZERO, || ()).unwrap();
+        alarm.join().unwrap();
+    }
     assert!(runtime.after(Duration::MAX, || ()).unwrap().cancel());
     let held = hold(runtime.tag("b").unwrap(), 1);
     runtime.tag("b").unwrap().spawn_detached(|| ()).unwrap();
@@ -277,7 +279,7 @@ fn prometheus_reads_it<B: Backend>() {
     assert_eq!((active("running"), active("parked")), (1.0, 0.0));
     for (timers, expected) in [
         ("parkade_timers_pending", 1.0),
-        ("parkade_timers_fired_total", 1.0),
+        ("parkade_timers_fired_total", 2.0),
         ("parkade_timers_cancelled_total", 1.0),
         ("parkade_alarm_panics_total", 0.0),
     ] {
