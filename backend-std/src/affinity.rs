@@ -1,4 +1,7 @@
 //! Affinity is not in `std`, and this says so by type instead of pretending.
+//!
+//! The portable crates pin a thread to a CPU, but none of them both tells the CPUs of the process and sets a thread
+//! back to all of them on each system; and a worker that inherits its creator's pin needs just that.
 
 /// A thread cannot be bound to a CPU: this backend has no affinity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -12,6 +12,7 @@ use crate::current::{self, Home};
 use crate::handle::JoinHandle;
 use crate::handled::promised;
 use crate::job::{Entry, RefusedEntry, detached};
+use crate::latency::Measured;
 use crate::refused::RefusedReason;
 use crate::shared::Shared;
 
@@ -74,14 +75,22 @@ impl<B: Backend> Batch<B> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (entry, promised) = promised(task);
+        let (entry, promised) = if self.shared.measures_latency {
+            promised(Measured::now(task))
+        } else {
+            promised(task)
+        };
         self.entries.push(entry);
         JoinHandle::new(promised, Home::new(&self.shared, self.tag))
     }
 
     /// Adds a task that nobody waits for. Costs one allocation.
     pub fn spawn_detached(&mut self, task: impl FnOnce() + Send + 'static) {
-        self.entries.push(detached(task));
+        self.entries.push(if self.shared.measures_latency {
+            detached(Measured::now(task))
+        } else {
+            detached(task)
+        });
     }
 
     /// How many tasks are collected.

@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use crate::latency::{Latency, Recorder};
 use crate::panics::Panics;
 
 /// The counts of one worker, and whom to tell of its panics. Only that worker writes them, so that a count is a load and a store.
@@ -11,6 +13,8 @@ pub(crate) struct WorkerCounts {
     ran: AtomicUsize,
     panicked: AtomicUsize,
     panics: Panics,
+    /// How long its tasks had waited, if that is measured.
+    latency: Option<Recorder>,
 }
 
 /// The accepted tasks of one tag that were dropped without having run, by whoever stops the runtime.
@@ -18,9 +22,10 @@ pub(crate) struct WorkerCounts {
 pub(crate) struct DropCount(AtomicUsize);
 
 impl WorkerCounts {
-    pub(crate) fn new(panics: Panics) -> Self {
+    pub(crate) fn new(panics: Panics, latency: Option<Recorder>) -> Self {
         Self {
             panics,
+            latency,
             ..Self::default()
         }
     }
@@ -40,6 +45,18 @@ impl WorkerCounts {
         if self.panics.act(payload) {
             bump(&self.panicked);
         }
+    }
+
+    /// Takes note of how long a task that starts has waited.
+    pub(crate) fn record_latency(&self, wait: Duration) {
+        if let Some(recorder) = &self.latency {
+            recorder.record(wait);
+        }
+    }
+
+    /// Takes the recorder's lock for a moment.
+    pub(crate) fn latency(&self) -> Option<Latency> {
+        self.latency.as_ref().map(Recorder::snapshot)
     }
 
     pub(crate) fn ran(&self) -> usize {

@@ -70,6 +70,11 @@ impl CpuList {
     /// The most CPUs that one list may name, repetitions included.
     pub const MAX_LEN: usize = 4096;
 
+    /// Of CPUs that are within the bounds, at least one.
+    pub(crate) fn of(cpus: Vec<usize>) -> Self {
+        Self(cpus)
+    }
+
     /// The CPU numbers, in the order in which they were written; at least one.
     #[must_use]
     pub fn cpus(&self) -> &[usize] {
@@ -140,6 +145,13 @@ fn parse_cpu(number: &str, piece: &str, list: &str) -> Result<usize, CpuListErro
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ranges(&self.0).fmt(f)
+    }
+}
+
+/// As it is written, for [`Tag::cpus`](crate::Tag::cpus).
+impl From<CpuList> for String {
+    fn from(list: CpuList) -> Self {
+        list.to_string()
     }
 }
 

@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use std::time::Instant;
 
 use crate::counts::WorkerCounts;
-use crate::job::{Entry, Header, Order, RefusedEntry, drop_quietly};
+use crate::job::{Body, Entry, Header, Order, RefusedEntry, drop_quietly};
 use crate::join_error::{JoinError, PanicPayload};
 use crate::latch::Latch;
 use crate::refused::Refused;
@@ -61,7 +61,7 @@ type Perform = unsafe fn(NonNull<Header>, Order<'_>);
 
 impl<F, T> Handled<F, T>
 where
-    F: FnOnce() -> T + Send,
+    F: Body<T> + Send,
     T: Send + 'static,
 {
     const OPS: &'static HandleOps<T> = &HandleOps {
@@ -218,8 +218,8 @@ where
 }
 
 /// Calls a closure of the user's and catches its panic, destructors of its captures included.
-fn call<T>(closure: impl FnOnce() -> T) -> Outcome<T> {
-    panic::catch_unwind(AssertUnwindSafe(closure))
+fn call<T>(closure: impl Body<T>) -> Outcome<T> {
+    panic::catch_unwind(AssertUnwindSafe(|| closure.call()))
         .map_err(|payload| JoinError::Panicked(PanicPayload::new(payload)))
 }
 
@@ -330,7 +330,7 @@ impl<T: 'static> fmt::Debug for Promised<T> {
 /// A job for a closure whose outcome somebody may wait for.
 pub(crate) fn promised<F, T>(closure: F) -> (Entry, Promised<T>)
 where
-    F: FnOnce() -> T + Send + 'static,
+    F: Body<T> + Send + 'static,
     T: Send + 'static,
 {
     Handled::pair(closure, Handled::<F, T>::perform)
@@ -374,7 +374,7 @@ pub(crate) fn offer_promised<F, T>(
     offer: impl FnOnce(Entry) -> Result<(), RefusedEntry>,
 ) -> Result<Promised<T>, Refused<F>>
 where
-    F: FnOnce() -> T + Send + 'static,
+    F: Body<T> + Send + 'static,
     T: Send + 'static,
 {
     let (entry, promised) = promised(closure);

@@ -150,6 +150,17 @@ impl fmt::Debug for Entry {
     }
 }
 
+/// What a job runs: a closure, or one with a note about it.
+pub(crate) trait Body<T> {
+    fn call(self) -> T;
+}
+
+impl<T, F: FnOnce() -> T> Body<T> for F {
+    fn call(self) -> T {
+        self()
+    }
+}
+
 /// A closure that nobody waits for.
 #[repr(C)]
 struct Detached<F> {
@@ -157,7 +168,7 @@ struct Detached<F> {
     closure: F,
 }
 
-impl<F: FnOnce() + Send + 'static> Detached<F> {
+impl<F: Body<()> + Send + 'static> Detached<F> {
     fn entry(closure: F) -> Entry {
         let job = Box::new(Self {
             // SAFETY: the header is the first field, `perform` is for this type, and the only pointer
@@ -193,7 +204,7 @@ impl<F: FnOnce() + Send + 'static> Detached<F> {
         let closure = unsafe { Self::reclaim(header) };
         match order {
             Order::Run(counts) => {
-                let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
+                let outcome = panic::catch_unwind(AssertUnwindSafe(|| closure.call()));
                 counts.count_run(outcome.as_ref().err().map(|payload| &**payload));
                 drop_quietly(outcome);
             }
@@ -209,7 +220,7 @@ impl<F: FnOnce() + Send + 'static> Detached<F> {
 }
 
 /// A job for a closure that nobody waits for.
-pub(crate) fn detached<F: FnOnce() + Send + 'static>(closure: F) -> Entry {
+pub(crate) fn detached<F: Body<()> + Send + 'static>(closure: F) -> Entry {
     Detached::entry(closure)
 }
 
@@ -218,7 +229,7 @@ pub(crate) fn detached<F: FnOnce() + Send + 'static>(closure: F) -> Entry {
 /// # Panics
 ///
 /// If `offer` gives back another entry than it got, which would be a defect of this crate.
-pub(crate) fn offer_detached<F: FnOnce() + Send + 'static>(
+pub(crate) fn offer_detached<F: Body<()> + Send + 'static>(
     closure: F,
     offer: impl FnOnce(Entry) -> Result<(), RefusedEntry>,
 ) -> Result<(), Refused<F>> {

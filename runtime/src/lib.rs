@@ -51,6 +51,11 @@
 //! on Linux. With neither, [`RuntimeOn`] takes a backend of your own, see [`backend`].
 //!
 //! `serde` lets [`Metrics`], [`Report`] and their parts be serialized.
+//!
+//! `tracing` emits events of the target `parkade` to the program's subscriber: at the level *trace* that a worker
+//! parks and unparks; *debug* that it starts and stops, and each step of a stop; *warn* that a thread could not be
+//! started; *error* a panic of a task, a hook or an alarm. Those of a worker have the fields `tag` and `worker`, its
+//! index. The subscriber is called on the thread concerned, like a hook. Without the feature there is no code for it.
 
 /// The examples of the front page, so that they are run.
 #[cfg(doctest)]
@@ -76,6 +81,7 @@ mod job;
 mod join;
 mod join_error;
 mod latch;
+mod latency;
 mod metrics;
 #[cfg(all(test, parkade_loom))]
 mod models;
@@ -101,6 +107,12 @@ mod sync;
 mod tag;
 mod timer;
 mod timers;
+pub mod topology;
+#[cfg(feature = "tracing")]
+mod trace;
+#[cfg(not(feature = "tracing"))]
+#[path = "trace_off.rs"]
+mod trace;
 mod worker;
 mod worker_metrics;
 
@@ -116,6 +128,7 @@ pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
+pub use latency::Latency;
 pub use metrics::{Metrics, TagMetrics, TimerMetrics};
 pub use panics::{PanicHandler, PanicPolicy};
 pub use parkade_core::{Activity, Priority};

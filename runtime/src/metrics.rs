@@ -6,6 +6,7 @@ use std::ops::Add;
 use parkade_core::{Activity, TagIndex};
 
 use crate::backend::Backend;
+use crate::latency::{self, Latency};
 use crate::shared::Shared;
 use crate::worker_metrics::WorkerMetrics;
 
@@ -92,6 +93,9 @@ pub struct TagMetrics {
     pub misplaced: usize,
     /// Workers whose threads could not be started.
     pub missing: usize,
+    /// How long tasks have waited between their creation and their start, if
+    /// [`measure_latency`](crate::RuntimeBuilder::measure_latency) is on; not in a forked child.
+    pub latency: Option<Latency>,
 }
 
 impl Metrics {
@@ -159,6 +163,8 @@ impl TagMetrics {
             searching: core.searching.min(present),
             misplaced: tag.misplaced.get(),
             missing: tag.seats.len() - shared.stopping.started_in(TagIndex(index)),
+            // In a child a worker may have held its lock at the fork.
+            latency: shared.process.is_this().then(|| tag.latency()).flatten(),
         }
     }
 
@@ -205,6 +211,7 @@ impl Add<&Self> for TagMetrics {
             searching: self.searching + other.searching,
             misplaced: self.misplaced + other.misplaced,
             missing: self.missing + other.missing,
+            latency: latency::both(self.latency, other.latency.as_ref()),
         }
     }
 }
@@ -241,6 +248,11 @@ impl fmt::Display for Metrics {
                 f,
                 "\ntimers: {pending} pending, {fired} fired, {cancelled} cancelled, {panicked_alarms} alarms panicked"
             )?;
+        }
+        for row in &self.tags {
+            if let Some(latency) = &row.latency {
+                write!(f, "\nlatency of tag {:?}: {latency}", row.name)?;
+            }
         }
         for row in &self.tags {
             if row.misplaced > 0 {

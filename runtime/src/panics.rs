@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::hooks::WorkerInfo;
 use crate::job::drop_quietly;
+use crate::trace;
 
 /// What to do about a panic on a worker; given to a tag by [`Tag::on_panic`](crate::Tag::on_panic).
 ///
@@ -122,6 +123,7 @@ impl Panics {
     /// Does what the policy says about a panic; true if its handler has panicked as well.
     #[cold]
     pub(crate) fn act(&self, payload: &(dyn Any + Send)) -> bool {
+        trace::panicked(self.worker.as_ref(), payload);
         let Some(worker) = &self.worker else {
             return false;
         };

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 
 use parkade_core::Activity;
 
-use crate::metrics::{Metrics, TagMetrics};
+use crate::metrics::{Metrics, TagMetrics, TimerMetrics};
 use crate::worker_metrics::WorkerMetrics;
 
 /// Name, help, type, and the number of a row.
@@ -18,9 +18,10 @@ type Family<R> = (&'static str, &'static str, Kind, fn(&R) -> usize);
 enum Kind {
     Counter,
     Gauge,
+    Summary,
 }
 
-use Kind::{Counter, Gauge};
+use Kind::{Counter, Gauge, Summary};
 
 #[rustfmt::skip]
 const TAGS: [Family<TagMetrics>; 15] = [
@@ -49,6 +50,14 @@ const WORKERS: [Family<WorkerMetrics>; 4] = [
     ("parkade_worker_parks_total", "Times a worker went to sleep.", Counter, |worker| worker.parked),
 ];
 
+#[rustfmt::skip]
+const TIMERS: [Family<TimerMetrics>; 4] = [
+    ("parkade_timers_pending", "Timers that are not due yet.", Gauge, |timers| timers.pending),
+    ("parkade_timers_fired_total", "Timers that have fired.", Counter, |timers| timers.fired),
+    ("parkade_timers_cancelled_total", "Timers that will not fire.", Counter, |timers| timers.cancelled),
+    ("parkade_alarm_panics_total", "Alarms that panicked.", Counter, |timers| timers.panicked_alarms),
+];
+
 /// A queue of a worker, and how many tasks it holds.
 type Queue = (&'static str, fn(&WorkerMetrics) -> usize);
 
@@ -58,11 +67,15 @@ const QUEUES: [Queue; 3] = [
     ("mailbox", |worker| worker.mailbox),
 ];
 
+/// Those of the latency's summary; 1 is the longest.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+
 impl Metrics {
     /// The metrics in Prometheus's text format, for the answer to a scrape (`text/plain; version=0.0.4`).
     ///
     /// Names begin with `parkade_`; each sample has the label `tag`, and those of workers `worker`, the index
-    /// in its tag. Costs one string; a line per tag and family, and 13 lines per worker.
+    /// in its tag; those of timers, which belong to no tag, have none. Latencies are a summary in seconds, if they
+    /// are measured. Costs one string; a line per tag and family, and 13 lines per worker.
     ///
     /// ```
     /// use parkade::{Runtime, Tag};
@@ -113,6 +126,41 @@ impl Metrics {
                 sample(out, name, worker, &more, is)?;
             }
         }
+        for (name, help, kind, number) in TIMERS {
+            head(out, name, help, kind)?;
+            writeln!(out, "{name} {}", number(&self.timers))?;
+        }
+        self.write_latencies(out)
+    }
+
+    /// In seconds, as all times are in this format. Nothing if none is measured.
+    fn write_latencies(&self, out: &mut String) -> fmt::Result {
+        if self.total.latency.is_none() {
+            return Ok(());
+        }
+        let name = "parkade_task_latency_seconds";
+        head(
+            out,
+            name,
+            "Time from a task's creation to its start.",
+            Summary,
+        )?;
+        for tag in &self.tags {
+            let Some(latency) = &tag.latency else {
+                continue;
+            };
+            let label = Escaped(&tag.name);
+            for quantile in QUANTILES {
+                let wait = latency.quantile(quantile).as_secs_f64();
+                writeln!(
+                    out,
+                    "{name}{{tag=\"{label}\",quantile=\"{quantile}\"}} {wait}"
+                )?;
+            }
+            let (sum, count) = (latency.sum().as_secs_f64(), latency.count());
+            writeln!(out, "{name}_sum{{tag=\"{label}\"}} {sum}")?;
+            writeln!(out, "{name}_count{{tag=\"{label}\"}} {count}")?;
+        }
         Ok(())
     }
 }
@@ -121,6 +169,7 @@ fn head(out: &mut String, name: &str, help: &str, kind: Kind) -> fmt::Result {
     let kind = match kind {
         Counter => "counter",
         Gauge => "gauge",
+        Summary => "summary",
     };
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }

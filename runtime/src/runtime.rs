@@ -14,6 +14,7 @@ use crate::current::{self, Home};
 use crate::handle::JoinHandle;
 use crate::handled::{offer_promised, promised};
 use crate::job::{Entry, RefusedEntry, offer_detached};
+use crate::latency::Measured;
 use crate::metrics::Metrics;
 use crate::refused::Refused;
 use crate::report::Report;
@@ -266,7 +267,11 @@ impl<'r, B: Backend> TagRef<'r, B> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (entry, promised) = promised(task);
+        let (entry, promised) = if self.shared.measures_latency {
+            promised(Measured::now(task))
+        } else {
+            promised(task)
+        };
         if let Err(RefusedEntry { entry, reason }) = self.offer(entry) {
             entry.refuse(reason);
         }
@@ -283,7 +288,12 @@ impl<'r, B: Backend> TagRef<'r, B> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let promised = offer_promised(task, |entry| self.offer(entry))?;
+        let offer = |entry| self.offer(entry);
+        let promised = if self.shared.measures_latency {
+            offer_promised(Measured::now(task), offer).map_err(Measured::refused)?
+        } else {
+            offer_promised(task, offer)?
+        };
         Ok(JoinHandle::new(promised, self.home()))
     }
 
@@ -297,7 +307,12 @@ impl<'r, B: Backend> TagRef<'r, B> {
     where
         F: FnOnce() + Send + 'static,
     {
-        offer_detached(task, |entry| self.offer(entry))
+        let offer = |entry| self.offer(entry);
+        if self.shared.measures_latency {
+            offer_detached(Measured::now(task), offer).map_err(Measured::refused)
+        } else {
+            offer_detached(task, offer)
+        }
     }
 
     /// Begins a batch for this tag and priority.

@@ -7,6 +7,7 @@ use parkade_core::Activity;
 use serde::Serializer;
 use serde::ser::{Serialize, SerializeStruct};
 
+use crate::latency::Latency;
 use crate::metrics::{Metrics, TagMetrics, TimerMetrics};
 use crate::report::{Report, StillRunning};
 use crate::stop::Policy;
@@ -68,6 +69,7 @@ serialize!(TagMetrics {
     searching,
     misplaced,
     missing,
+    latency,
 });
 
 serialize!(WorkerMetrics {
@@ -100,6 +102,27 @@ serialize!(StillRunning {
     worker,
     thread_name,
 });
+
+/// Its numbers, in nanoseconds.
+impl Serialize for Latency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let numbers = [
+            ("p50_ns", self.p50()),
+            ("p90_ns", self.p90()),
+            ("p99_ns", self.p99()),
+            ("p99_9_ns", self.p99_9()),
+            ("max_ns", self.max()),
+            ("sum_ns", self.sum()),
+        ];
+        let mut all = serializer.serialize_struct("Latency", numbers.len() + 1)?;
+        all.serialize_field("count", &self.count())?;
+        for (name, wait) in numbers {
+            let nanoseconds = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+            all.serialize_field(name, &nanoseconds)?;
+        }
+        all.end()
+    }
+}
 
 impl Serialize for Policy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -12,6 +12,7 @@ use crate::counts::{DropCount, WorkerCounts};
 use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::job::{Entry, RefusedEntry};
+use crate::latency::{self, Latency};
 use crate::process::Process;
 use crate::refused::RefusedReason;
 use crate::stop::Stopping;
@@ -27,6 +28,8 @@ pub(crate) struct Shared<B: Backend> {
     pub(crate) hooks: Hooks,
     pub(crate) timers: Arc<Timers>,
     pub(crate) stopping: Stopping,
+    /// Whether tasks are spawned as [`Measured`](crate::latency::Measured) ones.
+    pub(crate) measures_latency: bool,
 }
 
 /// A tag's name, and a seat for each of its workers.
@@ -51,6 +54,12 @@ impl TagSeats {
     pub(crate) fn ran(&self) -> usize {
         let on_workers: usize = self.seats.iter().map(|seat| seat.counts.ran()).sum();
         on_workers + self.ran_outside.get()
+    }
+
+    /// How long the tasks that its workers started had waited, if that is measured.
+    pub(crate) fn latency(&self) -> Option<Latency> {
+        let of_workers = self.seats.iter().map(|seat| seat.counts.latency());
+        of_workers.fold(None, |sum, one| latency::both(sum, one.as_ref()))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::build_error::BuildError;
 use crate::builder::OnThreadError;
 use crate::plan::Plan;
 use crate::shared::Shared;
+use crate::trace;
 use crate::worker::{self, Placement};
 
 /// Where new threads wait for each other.
@@ -120,6 +121,10 @@ pub(crate) fn start<B: Backend>(
             Ok(thread) => threads.push((slot, thread)),
             // After one refusal the next ones cost time and are refused as well.
             Err(source) => {
+                trace::worker_not_started(
+                    &plan.tags[slot.tag.0].workers[slot.worker.0].info,
+                    &source,
+                );
                 refused = Some(source);
                 break;
             }

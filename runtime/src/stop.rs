@@ -25,6 +25,7 @@ use crate::current;
 use crate::report::{Report, StillRunning};
 use crate::shared::{Shared, TagSeats};
 use crate::sleep::Stopped;
+use crate::trace;
 
 /// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
 /// timed for later is dropped under either, and its handle says so.
@@ -264,18 +265,22 @@ pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
 
 /// Steps 1 to 4.
 fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_, B>> {
-    let policy = match policy {
+    let core_policy = match policy {
         Policy::Drain => StopPolicy::Drain,
         Policy::Abandon => StopPolicy::Abandon,
     };
     // The phase admits one performer, so this is the only call.
-    let drivers = shared.control.stop(policy).ok()?;
+    let drivers = shared.control.stop(core_policy).ok()?;
     // Step 1: the timer thread is told here, and waited for with the workers; there is no reactor.
     shared.timers.close();
     let close = drivers.drivers_stopped();
+    trace::stop_step(1, policy);
     let lots = close.close();
+    trace::stop_step(2, policy);
     let interrupt = lots.stop_lots();
+    trace::stop_step(3, policy);
     interrupt_blocked_workers();
+    trace::stop_step(4, policy);
     Some(interrupt.interrupted())
 }
 
@@ -326,6 +331,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
         drop_queued(shared, &join);
     }
     let _stopped = join.joined();
+    trace::stop_step(5, policy);
     let report = Report::new(shared, policy, &left, began);
     stopping.lock().phase = Phase::Stopped(report.clone());
     stopping.changed.notify_all();

@@ -60,7 +60,7 @@ impl Tag {
     }
 
     /// Pins worker `i` to the CPU at place `i % len` of a list such as `"0-3,5"` (see
-    /// [`CpuList`](crate::CpuList)).
+    /// [`CpuList`](crate::CpuList)), or one of [`Topology`](crate::topology::Topology): physical cores first.
     pub fn cpus(mut self, list: impl Into<String>) -> Self {
         self.cpus = Some(list.into());
         self

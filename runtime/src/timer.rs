@@ -8,8 +8,9 @@ use crate::backend::Backend;
 use crate::current::Home;
 use crate::handle::JoinHandle;
 use crate::handled::promised;
-use crate::job::{Entry, detached, drop_quietly};
+use crate::job::{Body, Entry, detached, drop_quietly};
 use crate::join_error::JoinError;
+use crate::latency::Measured;
 use crate::refused::{Refused, RefusedReason};
 use crate::runtime::{RuntimeOn, TagRef};
 use crate::timers::queue::{Due, TimerKey};
@@ -191,6 +192,7 @@ struct Turn<F> {
     route: Route,
     due: Due,
     period: Duration,
+    is_measured: bool,
     // Dropped after the closure.
     series: EndsSeries,
 }
@@ -232,7 +234,10 @@ impl<F: FnMut() + Send + 'static> Turn<F> {
 
 impl<F: FnMut() + Send + 'static> Recurring for Turn<F> {
     fn into_entry(self: Box<Self>) -> Entry {
-        detached(move || self.run())
+        match self.due {
+            Due::At(due) if self.is_measured => detached(Measured::since(due, move || self.run())),
+            _ => detached(move || self.run()),
+        }
     }
 }
 
@@ -358,7 +363,15 @@ impl<B: Backend> TagRef<'_, B> {
         T: Send + 'static,
     {
         let submit = |entry| Action::Submit(self.route(), entry);
-        self.time(delay, task, submit, self.home())
+        if !self.shared.measures_latency {
+            return self.time(delay, task, submit, self.home());
+        }
+        let now = Instant::now();
+        // What never fires never starts either.
+        let due = now.checked_add(delay).unwrap_or(now);
+        let task = Measured::since(due, task);
+        let timer = self.time(delay, task, submit, self.home());
+        timer.map_err(Measured::refused)
     }
 
     /// Spawns a task of this tag and priority every `period`, first after one period, until the
@@ -418,6 +431,7 @@ impl<B: Backend> TagRef<'_, B> {
             route,
             due,
             period,
+            is_measured: self.shared.measures_latency,
             series: EndsSeries(Arc::clone(&series)),
         });
         state.next = Some(admitted.insert(due, Action::Recur(route, turn)));
@@ -433,7 +447,7 @@ impl<B: Backend> TagRef<'_, B> {
         home: Home,
     ) -> Result<Timer<T>, Refused<F>>
     where
-        F: FnOnce() -> T + Send + 'static,
+        F: Body<T> + Send + 'static,
         T: Send + 'static,
     {
         let due = Due::after(Instant::now(), delay);

@@ -39,6 +39,7 @@ use crate::metrics::TimerMetrics;
 use crate::process::Process;
 use crate::refused::RefusedReason;
 use crate::shared::Shared;
+use crate::trace;
 use queue::{Due, Next, TimerCounts, TimerKey, TimerQueue, WakeDriver};
 
 /// The timers of one runtime.
@@ -144,8 +145,14 @@ impl Timers {
             Thread::Started(_) => {}
             Thread::Closed(_) => return Err(RefusedReason::Stopped),
             Thread::NotStarted => {
-                let thread = timers.plan.start(shared);
-                let thread = thread.map_err(|error| RefusedReason::NoTimerThread(error.kind()))?;
+                let thread = match timers.plan.start(shared) {
+                    Ok(thread) => thread,
+                    Err(error) => {
+                        drop(state);
+                        trace::timer_thread_not_started(&error);
+                        return Err(RefusedReason::NoTimerThread(error.kind()));
+                    }
+                };
                 // It has not ended: that takes a stop, which takes the lock.
                 shared.stopping.driver_has_started();
                 state.thread = Thread::Started(thread);

@@ -12,6 +12,7 @@ use crate::hooks;
 use crate::shared::{Seat, Shared, TagSeats};
 use crate::start::{Begin, Gate, Obstacle};
 use crate::tag::Pinning;
+use crate::trace;
 
 /// Where a worker's thread is to run.
 #[derive(Debug)]
@@ -50,6 +51,7 @@ pub(crate) fn live<B: Backend>(shared: &Shared<B>, slot: Slot, placement: &Place
 fn work<B: Backend>(shared: &Shared<B>, tag: &TagSeats, seat: &Seat, worker: &Worker<'_, B>) {
     let Seat { info, counts } = seat;
     let hooks = &shared.hooks;
+    trace::worker_starts(info);
     hooks::call(hooks.start.as_ref(), info, counts);
     loop {
         // A task or a hook has forked: what is queued here is the parent's to run.
@@ -61,11 +63,13 @@ fn work<B: Backend>(shared: &Shared<B>, tag: &TagSeats, seat: &Seat, worker: &Wo
             Next::Park(state) => {
                 // A task that the park hook spawns claims this worker's own announcement, so the park
                 // returns at once.
+                trace::worker_parks(info);
                 hooks::call(hooks.park.as_ref(), info, counts);
                 if !shared.process.is_this() {
                     return;
                 }
                 worker.park(state);
+                trace::worker_unparks(info);
                 hooks::call(hooks.unpark.as_ref(), info, counts);
             }
             Next::Stop => break,
@@ -76,6 +80,7 @@ fn work<B: Backend>(shared: &Shared<B>, tag: &TagSeats, seat: &Seat, worker: &Wo
         entry.abandon(&tag.dropped);
     }
     hooks::call(hooks.stop.as_ref(), info, counts);
+    trace::worker_stops(info);
 }
 
 /// Binds this thread to its CPU, or to the CPUs of the process: it may have inherited its creator's pin.

@@ -65,7 +65,7 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Row)> {
         (
             "lints, std backend alone",
             Step::cargo(
-                "clippy -p parkade --no-default-features --features std,serde --all-targets -- -D warnings",
+                "clippy -p parkade --no-default-features --features std,serde,tracing --all-targets -- -D warnings",
             ),
         ),
         (

@@ -16,7 +16,7 @@ const PASSES: [(&str, &str); 3] = [
     ("the workspace, default features", "--workspace"),
     (
         "parkade with the std backend alone",
-        "-p parkade --no-default-features --features std,serde",
+        "-p parkade --no-default-features --features std,serde,tracing",
     ),
     ("core with every feature", "-p parkade-core --all-features"),
 ];

@@ -9,6 +9,8 @@
 mod each_backend;
 mod common;
 
+#[cfg(target_os = "linux")]
+mod affinity;
 mod batch;
 mod broadcast;
 mod builder;
@@ -24,6 +26,7 @@ mod global;
 mod handles;
 mod hooks;
 mod intervals;
+mod latency;
 mod loops;
 mod metrics;
 #[cfg(target_os = "linux")]
@@ -43,6 +46,8 @@ mod threads;
 mod timer_stop;
 mod timers;
 mod tree;
+#[cfg(feature = "tracing")]
+mod tracing_events;
 mod waiting;
 mod wake_calls;
 #[path = "../stress/watchdog.rs"]

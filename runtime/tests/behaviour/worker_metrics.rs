@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 use crate::common::{eventually, expect_panics, hold};
 use parkade::{Activity, Backend, Metrics, Policy, Priority, RuntimeOn, Tag, WorkerMetrics};
@@ -195,13 +196,14 @@ fn scrape(text: &str) -> BTreeMap<String, Vec<Sample>> {
             assert!(again.is_none(), "{family} twice");
             continue;
         }
-        let rest = line
-            .strip_prefix(&family)
-            .unwrap()
-            .strip_prefix('{')
-            .unwrap();
-        let mut chars = rest.chars();
+        let rest = line.strip_prefix(&family).unwrap();
         let mut labels = BTreeMap::new();
+        if let Some(number) = rest.strip_prefix(' ') {
+            let sample = (labels, number.parse().unwrap());
+            families.get_mut(&family).unwrap().push(sample);
+            continue;
+        }
+        let mut chars = rest.strip_prefix('{').unwrap().chars();
         loop {
             let name: String = chars.by_ref().take_while(|char| *char != '=').collect();
             assert!(name.chars().all(|char| char.is_ascii_lowercase()), "{line}");
@@ -241,11 +243,18 @@ fn prometheus_reads_it<B: Backend>() {
     for n in 0..5 {
         assert_eq!(runtime.spawn(move || n).join().unwrap(), n);
     }
+    let later = runtime.after(Duration::MAX, || ()).unwrap();
+    for _ in 0..2 {
+        let alarm = runtime.alarm(Duration::ZERO, || ()).unwrap();
+        alarm.join().unwrap();
+    }
+    assert!(runtime.after(Duration::MAX, || ()).unwrap().cancel());
     let held = hold(runtime.tag("b").unwrap(), 1);
     runtime.tag("b").unwrap().spawn_detached(|| ()).unwrap();
     let metrics = runtime.metrics();
     let families = scrape(&metrics.prometheus());
     held.release();
+    drop(later);
 
     let number = |family: &str, labels: &[(&str, &str)]| {
         let labels: BTreeMap<_, _> = labels
@@ -268,12 +277,22 @@ fn prometheus_reads_it<B: Backend>() {
     assert_eq!(queued, 1.0);
     let active = |activity| number("parkade_worker_activity", &with("activity", activity));
     assert_eq!((active("running"), active("parked")), (1.0, 0.0));
+    for (timers, expected) in [
+        ("parkade_timers_pending", 1.0),
+        ("parkade_timers_fired_total", 2.0),
+        ("parkade_timers_cancelled_total", 1.0),
+        ("parkade_alarm_panics_total", 0.0),
+    ] {
+        assert_eq!(number(timers, &[]), expected, "{timers}");
+    }
     // Each row in each family, and nothing else.
     for (family, samples) in &families {
         let rows = match family.as_str() {
             "parkade_worker_queued" => 3 * 3,
             "parkade_worker_activity" => 3 * 6,
             name if name.starts_with("parkade_worker_") => 3,
+            "parkade_alarm_panics_total" => 1,
+            name if name.starts_with("parkade_timers_") => 1,
             _ => 2,
         };
         assert_eq!(samples.len(), rows, "{family}");
