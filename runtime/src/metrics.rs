@@ -90,8 +90,19 @@ pub struct TagMetrics {
     pub searching: usize,
     /// Workers that do not run on the CPUs that they were asked to.
     pub misplaced: usize,
-    /// Workers whose threads could not be started.
+    /// Workers whose threads could not be started, of those that the tag is to have at least.
     pub missing: usize,
+    /// Workers that the tag is to have at least: [`Tag::workers`](crate::Tag::workers), or what
+    /// [`resize`](crate::TagRef::resize) said.
+    pub wanted: usize,
+    /// Workers inside [`blocking`](crate::blocking()) or [`sleep`](crate::sleep()).
+    pub blocked: usize,
+    /// Workers that have started after the runtime.
+    pub grown: usize,
+    /// Workers that have retired: their threads have ended.
+    pub retired: usize,
+    /// Times that a worker could not be started after the runtime.
+    pub failed_starts: usize,
 }
 
 impl Metrics {
@@ -140,6 +151,7 @@ impl TagMetrics {
         let dropped = tag.dropped.get();
         let queued_first = shared.control.tag(TagIndex(index)).queued_first();
         let core = shared.control.counters(TagIndex(index));
+        let scaling = shared.scaler.counts(TagIndex(index));
         Self {
             name: tag.name.clone(),
             spawned: core.spawned,
@@ -157,8 +169,13 @@ impl TagMetrics {
             // Read a moment later, in which a worker may have changed or left.
             idle: core.idle.min(present),
             searching: core.searching.min(present),
-            misplaced: tag.misplaced.get(),
-            missing: tag.seats.len() - shared.stopping.started_in(TagIndex(index)),
+            misplaced: tag.misplaced(),
+            missing: scaling.missing,
+            wanted: scaling.wanted,
+            blocked: scaling.blocked,
+            grown: scaling.grown,
+            retired: scaling.retired,
+            failed_starts: scaling.failed_starts,
         }
     }
 
@@ -205,6 +222,11 @@ impl Add<&Self> for TagMetrics {
             searching: self.searching + other.searching,
             misplaced: self.misplaced + other.misplaced,
             missing: self.missing + other.missing,
+            wanted: self.wanted + other.wanted,
+            blocked: self.blocked + other.blocked,
+            grown: self.grown + other.grown,
+            retired: self.retired + other.retired,
+            failed_starts: self.failed_starts + other.failed_starts,
         }
     }
 }
@@ -243,6 +265,13 @@ impl fmt::Display for Metrics {
             )?;
         }
         for row in &self.tags {
+            if row.grown + row.retired + row.failed_starts + row.blocked > 0 {
+                write!(
+                    f,
+                    "\nscaling of tag {:?}: {} wanted, {} blocked, {} started later, {} retired, {} starts failed",
+                    row.name, row.wanted, row.blocked, row.grown, row.retired, row.failed_starts
+                )?;
+            }
             if row.misplaced > 0 {
                 write!(
                     f,

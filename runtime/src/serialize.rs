@@ -68,6 +68,11 @@ serialize!(TagMetrics {
     searching,
     misplaced,
     missing,
+    wanted,
+    blocked,
+    grown,
+    retired,
+    failed_starts,
 });
 
 serialize!(WorkerMetrics {

@@ -29,6 +29,7 @@ mod metrics;
 mod panics;
 #[cfg(target_os = "linux")]
 mod process;
+mod scaling;
 mod scopes;
 mod sleep;
 mod spawn;
