@@ -13,6 +13,7 @@
 //! A request is for the worker at a place, and only for one that is there: a place whose thread is being started,
 //! or has left and was not joined yet, is passed by.
 
+use std::iter;
 use std::time::{Duration, Instant};
 
 use parkade_core::{Slot, TagIndex, WorkerIndex};
@@ -148,6 +149,11 @@ impl Tally {
             *self.place(slot) = Place::Working;
         }
         for tag in &mut self.tags {
+            for place in &mut tag.places {
+                if *place == Place::Starting {
+                    *place = Place::Empty;
+                }
+            }
             tag.count_missing();
             tag.failed = tag.counts.missing > 0;
         }
@@ -428,9 +434,12 @@ impl Tally {
 
 impl TagTally {
     fn new(bounds: Bounds) -> Self {
+        // The first ones are started with the runtime, and not here.
+        let first = iter::repeat_n(Place::Starting, bounds.min);
+        let later = iter::repeat_n(Place::Empty, bounds.places() - bounds.min);
         Self {
             bounds,
-            places: vec![Place::Empty; bounds.places()],
+            places: first.chain(later).collect(),
             counts: TagCounts {
                 wanted: bounds.min,
                 ..TagCounts::default()
