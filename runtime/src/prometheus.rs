@@ -43,7 +43,7 @@ const TAGS: [Family<TagMetrics>; 20] = [
     ("parkade_workers_blocked", "Workers inside blocking or sleep.", Gauge, |tag| tag.blocked),
     ("parkade_workers_grown_total", "Workers started after the runtime.", Counter, |tag| tag.grown),
     ("parkade_workers_retired_total", "Workers that have retired.", Counter, |tag| tag.retired),
-    ("parkade_worker_starts_failed_total", "Late workers that could not be started.", Counter, |tag| tag.failed_starts),
+    ("parkade_workers_failed_total", "Late workers that could not be started.", Counter, |tag| tag.failed_starts),
 ];
 
 #[rustfmt::skip]

@@ -48,7 +48,7 @@ use crate::control::Control;
 use crate::process::Process;
 use crate::resize::ResizeError;
 use crate::shared::Shared;
-use crate::start::Starter;
+use crate::start::{LateStart, Starter};
 use tally::{Seen, Step, TagCounts, Tally, Verdict};
 
 /// What scales the tags of one runtime.
@@ -66,6 +66,8 @@ pub(crate) struct Scaler {
 struct State {
     tally: Tally,
     thread: Thread,
+    /// Why a worker could not be started, the last time.
+    last_failure: Option<LateStart>,
 }
 
 enum Thread {
@@ -88,6 +90,7 @@ impl Scaler {
             state: Mutex::new(State {
                 tally,
                 thread: Thread::NotStarted,
+                last_failure: None,
             }),
             changed: Condvar::new(),
             doors: (0..tags).map(|_| door()).collect(),
@@ -353,9 +356,10 @@ fn start<B: Backend>(shared: &Arc<Shared<B>>, slot: Slot) {
         state.tally.arrived(slot);
         shared.scaler.settle(&shared.control, &mut state);
     });
-    if started.is_err() {
+    if let Err(failure) = started {
         let mut state = shared.scaler.lock();
         state.tally.failed(slot);
+        state.last_failure = Some(failure);
         shared.scaler.settle(&shared.control, &mut state);
     }
 }
@@ -415,9 +419,11 @@ impl fmt::Debug for Scaler {
         let tags: Vec<_> = (0..self.doors.len())
             .map(|tag| state.tally.counts(TagIndex(tag)))
             .collect();
+        let failure = state.last_failure.as_ref().map(ToString::to_string);
         drop(state);
         f.debug_struct("Scaler")
             .field("thread", &format_args!("{thread}"))
+            .field("last_failure", &failure)
             .field("tags", &tags)
             .finish()
     }

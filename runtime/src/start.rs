@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use parkade_core::{RegisterError, Slot, TagIndex, WorkerIndex};
+use thiserror::Error;
 
 use crate::backend::{AffinityError, Backend};
 use crate::build_error::BuildError;
@@ -193,10 +194,11 @@ impl Starter {
 }
 
 /// Why a worker could not be started in a runtime that is at work.
-#[derive(Debug)]
-#[expect(dead_code, reason = "shown by Debug, for whoever looks for the cause")]
+#[derive(Debug, Error)]
 pub(crate) enum LateStart {
+    #[error("no thread: {0}")]
     Thread(std::io::Error),
+    #[error("no place: {0:?}")]
     Obstacle(Obstacle),
 }
 

@@ -13,10 +13,13 @@
 //! A request is for the worker at a place, and only for one that is there: a place whose thread is being started,
 //! or has left and was not joined yet, is passed by.
 
-use std::iter;
+mod places;
+
 use std::time::{Duration, Instant};
 
 use parkade_core::{Slot, TagIndex, WorkerIndex};
+
+use places::{Keeping, Place, TagTally};
 
 /// The numbers that a tag was described with.
 #[derive(Debug, Clone, Copy)]
@@ -33,23 +36,6 @@ impl Bounds {
     pub(crate) fn places(&self) -> usize {
         self.max.saturating_add(self.max_blocked)
     }
-}
-
-/// What is at one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Empty,
-    /// Its thread is being started.
-    Starting,
-    /// Its worker has not looked for its first task yet.
-    Fresh,
-    Working,
-    /// Its worker was asked to leave.
-    Leaving,
-    /// Its thread has ended and is to be joined.
-    Left {
-        asked: bool,
-    },
 }
 
 /// What is seen of a worker from outside.
@@ -98,31 +84,6 @@ pub(crate) struct TagCounts {
 pub(crate) struct Tally {
     tags: Vec<TagTally>,
     ceiling: usize,
-}
-
-#[derive(Debug)]
-struct TagTally {
-    bounds: Bounds,
-    places: Vec<Place>,
-    counts: TagCounts,
-    /// A request has come and nobody has looked yet.
-    asked: bool,
-    /// A worker may be started above the minimum.
-    may_grow: bool,
-    /// The last start failed, and nobody has asked since.
-    failed: bool,
-    /// When to look again, and how often it was unclear.
-    look_at: Option<Instant>,
-    unclear: u32,
-    keeping: Option<Keeping>,
-}
-
-/// A tag above its minimum, until its keep-alive time is over.
-#[derive(Debug)]
-struct Keeping {
-    until: Option<Instant>,
-    /// How often each of its workers had gone to sleep when it began.
-    parked: Vec<usize>,
 }
 
 /// The pause before an unclear look is repeated, at first and at most.
@@ -432,80 +393,12 @@ impl Tally {
     }
 }
 
-impl TagTally {
-    fn new(bounds: Bounds) -> Self {
-        // The first ones are started with the runtime, and not here.
-        let first = iter::repeat_n(Place::Starting, bounds.min);
-        let later = iter::repeat_n(Place::Empty, bounds.places() - bounds.min);
-        Self {
-            bounds,
-            places: first.chain(later).collect(),
-            counts: TagCounts {
-                wanted: bounds.min,
-                ..TagCounts::default()
-            },
-            asked: false,
-            may_grow: false,
-            failed: false,
-            look_at: None,
-            unclear: 0,
-            keeping: None,
-        }
-    }
-
-    /// The most workers that there may be now.
-    fn cap(&self) -> usize {
-        let replaced = self.counts.blocked.min(self.bounds.max_blocked);
-        self.places.len().min(self.bounds.max + replaced)
-    }
-
-    /// Workers that are here to stay, those included that are being started.
-    fn staying(&self) -> usize {
-        let starting = self.places.iter().filter(|at| **at == Place::Starting);
-        self.confirmed().count() + starting.count()
-    }
-
-    /// Workers that are here to stay and have begun.
-    fn confirmed(&self) -> impl Iterator<Item = usize> {
-        let places = self.places.iter().enumerate();
-        places.filter_map(|(worker, place)| {
-            matches!(place, Place::Fresh | Place::Working).then_some(worker)
-        })
-    }
-
-    fn threads(&self) -> usize {
-        let taken = self.places.iter().filter(|at| **at != Place::Empty);
-        taken.count()
-    }
-
-    fn threads_or_min(&self) -> usize {
-        self.threads().max(self.bounds.min)
-    }
-
-    fn staying_or_min(&self) -> usize {
-        self.staying().max(self.bounds.min)
-    }
-
-    /// Whether a worker is to be started unasked.
-    fn is_below_min(&self) -> bool {
-        !self.failed
-            && self.staying() < self.bounds.min
-            && self.threads() < self.cap()
-            && self.places.contains(&Place::Empty)
-    }
-
-    fn is_above_min(&self) -> bool {
-        self.staying() > self.bounds.min
-    }
-
-    fn count_missing(&mut self) {
-        self.counts.missing = self.bounds.min.saturating_sub(self.staying());
-    }
-}
-
 const fn slot(tag: usize, worker: usize) -> Slot {
     Slot {
         tag: TagIndex(tag),
         worker: WorkerIndex(worker),
     }
 }
+
+#[cfg(test)]
+mod tests;

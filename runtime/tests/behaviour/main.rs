@@ -10,6 +10,7 @@ mod each_backend;
 mod common;
 
 mod batch;
+mod blocking;
 mod builder;
 #[cfg(target_os = "linux")]
 mod child;
@@ -31,6 +32,7 @@ mod panics;
 mod process;
 mod scaling;
 mod scopes;
+mod several_tags;
 mod sleep;
 mod spawn;
 mod stop;

@@ -18,6 +18,7 @@ mod lifetime;
 mod lone;
 mod loops_back_to_back;
 mod lot;
+mod resizing;
 mod run_queue;
 mod stop_race;
 mod timers;
