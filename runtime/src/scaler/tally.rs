@@ -375,6 +375,7 @@ impl Tally {
         let tally = &mut self.tags[tag];
         let worker = tally.places.iter().position(|at| *at == Place::Empty)?;
         tally.places[worker] = Place::Starting;
+        tally.may_grow = false;
         Some(slot(tag, worker))
     }
 

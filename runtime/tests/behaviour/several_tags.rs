@@ -103,14 +103,11 @@ fn tags_share_the_processors<B: Backend>() {
         builder = builder.tag(Tag::new(format!("t{tag}")).workers(cores));
     }
     let runtime = builder.build().unwrap();
-    let begin = Arc::new(Barrier::new(4 * cores + 1));
+    let tags = [0, 1, 2, 3].map(|tag| runtime.tag(&format!("t{tag}")).unwrap());
+    // All of it is queued before any of it begins.
+    let held = tags.map(|tag| hold(tag, cores));
     let over = Arc::new(AtomicUsize::new(0));
-    for tag in 0..4 {
-        let tag = runtime.tag(&format!("t{tag}")).unwrap();
-        for _ in 0..cores {
-            let begin = Arc::clone(&begin);
-            tag.spawn_detached(move || _ = begin.wait()).unwrap();
-        }
+    for tag in tags {
         // More than its share by far: each tag is busy to the end.
         for _ in 0..TASKS {
             let over = Arc::clone(&over);
@@ -122,8 +119,7 @@ fn tags_share_the_processors<B: Backend>() {
             tag.spawn_detached(task).unwrap();
         }
     }
-    // All of it is queued before any of it begins.
-    begin.wait();
+    drop(held);
     eventually("a share of each is done", || {
         over.load(Ordering::Relaxed) >= 2 * TASKS
     });
