@@ -18,6 +18,7 @@ on_each_backend!(
     sequential_work_grows_nothing,
     blocking_tasks_get_their_width,
     tasks_of_one_worker_get_theirs,
+    each_task_that_finds_all_busy_gets_its_worker,
     idle_workers_retire_and_then_nothing_ticks,
     a_tag_is_resized_from_anywhere,
     what_cannot_be_is_an_error,
@@ -238,6 +239,17 @@ fn tasks_of_one_worker_get_theirs<B: Backend>() {
         parkade::join(|| _ = both.wait(), || _ = both.wait());
     });
     forks.join().unwrap();
+}
+
+/// One after the other, when whoever starts workers has come to rest.
+fn each_task_that_finds_all_busy_gets_its_worker<B: Backend>() {
+    let runtime = between::<B>(1, 6);
+    let mut held = Vec::new();
+    for workers in 1..=6 {
+        thread::sleep(Duration::from_millis(5));
+        held.push(hold(runtime.default_tag(), 1));
+        assert_eq!(total(&runtime).workers, workers);
+    }
 }
 
 /// G9.

@@ -138,34 +138,42 @@ fn own_cpus() -> String {
     cpus.unwrap_or_default().trim().to_owned()
 }
 
-/// A1.
+/// A1: by growth, and by the thread that the pinned worker itself has started for a resize.
 fn a_late_worker_takes_no_pin_over<B: Backend>() {
     let Ok(cpus) = B::allowed_cpus() else { return };
     let of_process = own_cpus();
-    let runtime = RuntimeOn::<B>::builder()
-        .tag(Tag::new("pinned").workers(1).cpus(cpus[0].to_string()))
-        .tag(Tag::new("free").workers(1).max_workers(2).max_blocked(1))
-        .build()
-        .unwrap();
-    let runtime = Arc::new(runtime);
-    let here = Arc::clone(&runtime);
-    let pinned = runtime.tag("pinned").unwrap().spawn(move || {
-        let barrier = Arc::new(Barrier::new(2));
-        let free = here.tag("free").unwrap();
-        let both = [(); 2].map(|()| {
-            let barrier = Arc::clone(&barrier);
-            free.spawn(move || {
-                barrier.wait();
-                own_cpus()
-            })
+    for max in [1, 2] {
+        let first = 3 - max;
+        let runtime = RuntimeOn::<B>::builder()
+            .tag(Tag::new("pinned").workers(1).cpus(cpus[0].to_string()))
+            .tag(Tag::new("free").workers(first).max_workers(2))
+            .build()
+            .unwrap();
+        let runtime = Arc::new(runtime);
+        let here = Arc::clone(&runtime);
+        let pinned = runtime.tag("pinned").unwrap().spawn(move || {
+            let barrier = Arc::new(Barrier::new(2));
+            let free = here.tag("free").unwrap();
+            if first == 2 {
+                free.resize(1).unwrap();
+                eventually("one has ended", || here.metrics().total.retired == 1);
+                free.resize(2).unwrap();
+            }
+            let both = [(); 2].map(|()| {
+                let barrier = Arc::clone(&barrier);
+                free.spawn(move || {
+                    barrier.wait();
+                    own_cpus()
+                })
+            });
+            let both = both.map(|task| task.join().unwrap());
+            (own_cpus(), both)
         });
-        let both = both.map(|task| task.join().unwrap());
-        (own_cpus(), both)
-    });
-    let (own, both) = pinned.join().unwrap();
-    if cfg!(target_os = "linux") {
-        assert_eq!(own, cpus[0].to_string());
+        let (own, both) = pinned.join().unwrap();
+        if cfg!(target_os = "linux") {
+            assert_eq!(own, cpus[0].to_string());
+        }
+        assert_eq!(both, [of_process.clone(), of_process.clone()]);
+        assert_eq!(runtime.metrics().tag("free").unwrap().grown, 1);
     }
-    assert_eq!(both, [of_process.clone(), of_process]);
-    assert_eq!(runtime.metrics().tag("free").unwrap().grown, 1);
 }
