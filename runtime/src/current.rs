@@ -98,6 +98,10 @@ struct WorkerOps {
     clear_husk: unsafe fn(NonNull<()>, NonNull<Header>),
     /// [`Worker::fork`].
     fork: unsafe fn(NonNull<()>, Entry) -> Result<(), RefusedEntry>,
+    /// [`Worker::block`].
+    block: unsafe fn(NonNull<()>),
+    /// [`Worker::unblock`].
+    unblock: unsafe fn(NonNull<()>),
     /// [`Worker::take_fork`].
     take_fork: unsafe fn(NonNull<()>, NonNull<Header>) -> Option<Entry>,
 }
@@ -126,6 +130,18 @@ impl Noted {
         unsafe { (self.0.ops.fork)(self.0.worker, entry) }
     }
 
+    /// See [`Worker::block`].
+    pub(crate) fn block(&self) {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.block)(self.0.worker) };
+    }
+
+    /// See [`Worker::unblock`].
+    pub(crate) fn unblock(&self) {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.unblock)(self.0.worker) };
+    }
+
     /// See [`Worker::take_fork`].
     pub(crate) fn take_fork(&self, fork: NonNull<Header>) -> Option<Entry> {
         // SAFETY: as in `clear_husk`.
@@ -143,6 +159,14 @@ impl WorkerOps {
             fork: |worker, entry| {
                 // SAFETY: as above.
                 unsafe { live_worker::<B>(&worker) }.fork(entry)
+            },
+            block: |worker| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.block();
+            },
+            unblock: |worker| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.unblock();
             },
             take_fork: |worker, fork| {
                 // SAFETY: as above.

@@ -295,6 +295,7 @@ impl<T: 'static> Promised<T> {
     ) -> Result<Outcome<T>, Self> {
         let outcome = self.claim_here(clear_husk)?;
         count(counts, &outcome);
+        counts.enter_task();
         Ok(outcome)
     }
 

@@ -33,6 +33,8 @@
 //!   submits many at once, a [`broadcast`](RuntimeOn::broadcast) has each worker run a copy.
 //! * [`after`](RuntimeOn::after) and [`every`](RuntimeOn::every) spawn later, and again and again;
 //!   [`alarm`](RuntimeOn::alarm) needs no worker; [`sleep()`] is a task's pause that a stop ends.
+//! * A tag grows and shrinks within bounds ([`Tag`] says when), [`resize`](TagRef::resize) sets another number, and
+//!   [`blocking()`] says that a task is about to wait, so that another worker may take its place.
 //! * Work that borrows: [`join()`] runs two closures, [`scope`](RuntimeOn::scope) any number of tasks,
 //!   [`for_each`](RuntimeOn::for_each), [`map`](RuntimeOn::map) and [`chunks`](RuntimeOn::chunks) a loop over a
 //!   slice or a range. They return when all has ended, and then go on with a panic if there was one. Nothing of
@@ -65,6 +67,7 @@ struct FrontPage;
 pub mod backend;
 
 mod batch;
+mod blocking;
 mod broadcast;
 mod build_error;
 mod builder;
@@ -92,7 +95,9 @@ mod process;
 mod prometheus;
 mod refused;
 mod report;
+mod resize;
 mod runtime;
+mod scaler;
 mod scope;
 #[cfg(feature = "serde")]
 mod serialize;
@@ -119,6 +124,7 @@ mod worker_metrics;
 #[doc(inline)]
 pub use backend::selected::*;
 pub use batch::{Batch, BatchRefused};
+pub use blocking::blocking;
 pub use build_error::BuildError;
 pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
 pub use cpu_list::{CpuList, CpuListError};
@@ -135,6 +141,7 @@ pub use parkade_core::{Activity, Priority};
 pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
+pub use resize::ResizeError;
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
 pub use scope::Scope;
 pub use shared_index::Divide;

@@ -38,6 +38,7 @@ use crate::job::{Entry, RefusedEntry, drop_quietly};
 use crate::metrics::TimerMetrics;
 use crate::process::Process;
 use crate::refused::RefusedReason;
+use crate::scaler::Driver;
 use crate::shared::Shared;
 use crate::trace;
 use queue::{Due, Next, TimerCounts, TimerKey, TimerQueue, WakeDriver};
@@ -154,7 +155,7 @@ impl Timers {
                     }
                 };
                 // It has not ended: that takes a stop, which takes the lock.
-                shared.stopping.driver_has_started();
+                shared.stopping.driver_has_started(Driver::Timers);
                 state.thread = Thread::Started(thread);
             }
         }
@@ -280,7 +281,7 @@ impl TimerThread {
 
 /// The whole life of the timer thread.
 fn drive<B: Backend>(shared: &Shared<B>) {
-    let leaves = shared.stopping.driver_leaves_at_end();
+    let leaves = shared.stopping.driver_leaves_at_end(Driver::Timers);
     if let Some(cpus) = &shared.timers.plan.process_cpus {
         // Without it the thread shares its creator's CPUs: later timers, no lost ones.
         let _as_it_is = B::set_current_thread_cpus(cpus);
@@ -310,10 +311,13 @@ fn submit<B: Backend>(shared: &Shared<B>, route: Route, entry: Entry) {
         let control = &shared.control;
         control.submit_accepted(tag, entry, priority, origin)
     });
-    if let Err(RefusedEntry { entry, .. }) = submitted {
-        // A stop came between: it goes the way of those that were pending.
-        shared.timers.lock().queue.has_not_fired();
-        drop(entry);
+    match submitted {
+        Ok(wake) => shared.scaler.heed(tag, wake),
+        Err(RefusedEntry { entry, .. }) => {
+            // A stop came between: it goes the way of those that were pending.
+            shared.timers.lock().queue.has_not_fired();
+            drop(entry);
+        }
     }
 }
 

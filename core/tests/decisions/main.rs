@@ -7,6 +7,7 @@ mod script;
 mod config;
 mod dump;
 mod full;
+mod growing;
 mod interrupted;
 mod looking;
 mod lot;

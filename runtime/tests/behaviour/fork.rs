@@ -9,7 +9,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parkade::{Backend, JoinError, Policy, RefusedReason, RuntimeOn, ShutdownError, Stopped};
+use parkade::{
+    Backend, JoinError, Policy, RefusedReason, ResizeError, RuntimeOn, ShutdownError, Stopped,
+};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::child;
@@ -101,6 +103,9 @@ fn is_refused_everywhere<B: Backend>(theirs: &RuntimeOn<B>) {
     let refused = theirs.after(Duration::ZERO, || 7).unwrap_err();
     assert_eq!(refused.reason, RefusedReason::Forked);
     assert_eq!(theirs.sleep(Duration::ZERO), Err(Stopped));
+
+    assert_eq!(theirs.resize(1), Err(ResizeError::Forked));
+    assert_eq!(theirs.metrics().total.wanted, 0, "it waits for no lock");
 
     // What borrows is never refused: it runs in place.
     assert_eq!(theirs.join(|| 1, || 2), (1, 2));

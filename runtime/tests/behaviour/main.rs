@@ -12,6 +12,7 @@ mod common;
 #[cfg(target_os = "linux")]
 mod affinity;
 mod batch;
+mod blocking;
 mod broadcast;
 mod builder;
 #[cfg(target_os = "linux")]
@@ -29,6 +30,7 @@ mod intervals;
 mod latency;
 mod loops;
 mod metrics;
+mod panic_messages;
 #[cfg(target_os = "linux")]
 mod panics;
 mod priorities;
@@ -36,7 +38,9 @@ mod priorities;
 mod process;
 #[cfg(target_os = "linux")]
 mod quiet;
+mod scaling;
 mod scopes;
+mod several_tags;
 mod sleep;
 mod spawn;
 mod spinning;
@@ -45,9 +49,9 @@ mod stop;
 mod threads;
 mod timer_stop;
 mod timers;
-mod tree;
 #[cfg(feature = "tracing")]
 mod tracing_events;
+mod tree;
 mod waiting;
 mod wake_calls;
 #[path = "../stress/watchdog.rs"]
