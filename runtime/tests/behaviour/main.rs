@@ -1,7 +1,7 @@
 //! Behaviour tests: a runtime seen from outside, on each backend, by counts and orders.
 //!
 //! A file is a word of the interface. Each test body is generic over the backend; `on_each_backend` makes
-//! a test of it per backend and one more per backend with a faulty park, with a detector of hangs around it.
+//! a test of it per backend and one more with a faulty park, with a detector of hangs around it.
 
 #![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
 
