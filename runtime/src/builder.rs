@@ -12,6 +12,7 @@ use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::live::LiveFutures;
 use crate::names;
 use crate::panics::Panics;
 use crate::plan::Plan;
@@ -182,6 +183,7 @@ impl<B: Backend> RuntimeBuilder<B> {
             hooks: self.hooks,
             timers: Arc::new(timers),
             stopping: Stopping::default(),
+            live: LiveFutures::new(process),
         });
         let policy = StartPolicy {
             stack_size: self.stack_size,

@@ -1,7 +1,10 @@
 //! The handle to a task's outcome.
 
 use std::fmt;
+use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::current::{self, Home};
@@ -25,6 +28,27 @@ use crate::join_error::JoinError;
 /// let runtime = Runtime::builder().build()?;
 /// let handle = runtime.spawn(|| "done");
 /// assert_eq!(handle.join()?, "done");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Waiting inside a future
+///
+/// It is a future of what [`join`](JoinHandle::join) returns, on any executor. A poll never waits and runs nothing:
+/// a worker that awaits goes on with other tasks. Once it has been ready, the outcome is gone.
+///
+/// ```
+/// use parkade::Runtime;
+///
+/// let runtime = Runtime::builder().build()?;
+/// let parts = [1, 2, 3].map(|part| runtime.spawn(move || part * part));
+/// let sum = runtime.spawn_async(async {
+///     let mut sum = 0;
+///     for part in parts {
+///         sum += part.await?;
+///     }
+///     Ok::<_, parkade::JoinError>(sum)
+/// });
+/// assert_eq!(sum.join()??, 14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a handle that is dropped lets its task run unwatched; `spawn_detached` says that directly"]
@@ -106,10 +130,27 @@ impl<T: 'static> JoinHandle<T> {
         promised.take().map_err(|promised| Self { promised, home })
     }
 
+    /// Has no future woken any more that has polled this.
+    pub(crate) fn give_up(&mut self) {
+        self.promised.give_up();
+    }
+
     /// Whether the task has ended, so that [`join`](JoinHandle::join) would not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.promised.is_done()
+    }
+}
+
+impl<T: 'static> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if !self.home.is_in_this_process() {
+            let outcome = self.promised.take_now();
+            return Poll::Ready(outcome.unwrap_or(Err(JoinError::Forked)));
+        }
+        self.promised.poll(context)
     }
 }
 

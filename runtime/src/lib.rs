@@ -66,7 +66,11 @@ mod control;
 mod counts;
 mod cpu_list;
 mod current;
+pub mod future;
 #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+mod global;
+#[cfg(not(any(feature = "std", all(feature = "linux", target_os = "linux"))))]
+#[path = "no_global.rs"]
 mod global;
 mod handle;
 mod handled;
@@ -75,6 +79,7 @@ mod job;
 mod join;
 mod join_error;
 mod latch;
+mod live;
 mod metrics;
 #[cfg(all(test, parkade_loom))]
 mod models;
@@ -92,12 +97,14 @@ mod serialize;
 mod shared;
 mod shared_index;
 mod sleep;
+mod spawned;
 mod stack_job;
 mod start;
 mod state;
 mod stop;
 mod sync;
 mod tag;
+mod task;
 mod timer;
 mod timers;
 mod worker;
@@ -109,8 +116,9 @@ pub use batch::{Batch, BatchRefused};
 pub use build_error::BuildError;
 pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
 pub use cpu_list::{CpuList, CpuListError};
+pub use future::block_on;
 #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-pub use global::{GlobalAlreadySet, global, set_global, spawn};
+pub use global::{GlobalAlreadySet, global, set_global, spawn, spawn_async};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join::join;
@@ -127,5 +135,6 @@ pub use shared_index::Divide;
 pub use sleep::{Stopped, sleep};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};
+pub use task::Task;
 pub use timer::{Interval, Timer};
 pub use worker_metrics::WorkerMetrics;

@@ -12,6 +12,7 @@ use crate::counts::{DropCount, WorkerCounts};
 use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::job::{Entry, RefusedEntry};
+use crate::live::LiveFutures;
 use crate::process::Process;
 use crate::refused::RefusedReason;
 use crate::stop::Stopping;
@@ -27,6 +28,8 @@ pub(crate) struct Shared<B: Backend> {
     pub(crate) hooks: Hooks,
     pub(crate) timers: Arc<Timers>,
     pub(crate) stopping: Stopping,
+    /// Ended with the runtime, or with the last of its threads.
+    pub(crate) live: LiveFutures,
 }
 
 /// A tag's name, and a seat for each of its workers.

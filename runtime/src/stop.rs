@@ -325,6 +325,8 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     if left.workers.is_empty() {
         drop_queued(shared, &join);
     }
+    // Futures that wait: nobody is left who would poll them.
+    shared.live.wake_all();
     let _stopped = join.joined();
     let report = Report::new(shared, policy, &left, began);
     stopping.lock().phase = Phase::Stopped(report.clone());

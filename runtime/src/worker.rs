@@ -23,7 +23,12 @@ pub(crate) struct Placement {
 }
 
 /// The whole life of a worker's thread.
-pub(crate) fn live<B: Backend>(shared: &Shared<B>, slot: Slot, placement: &Placement, gate: &Gate) {
+pub(crate) fn live<B: Backend>(
+    shared: &Arc<Shared<B>>,
+    slot: Slot,
+    placement: &Placement,
+    gate: &Gate,
+) {
     // Dropped last: the worker is gone from the core by then, whatever has happened in between.
     let leaves = shared.stopping.leaves_at_end(slot);
     let tag = &shared.tags[slot.tag.0];
