@@ -391,4 +391,28 @@ mod tests {
         assert_eq!((counts.ran(), counts.panicked()), (1, 1));
         drop_quietly(Bomb(true));
     }
+
+    #[test]
+    fn a_future_is_an_entry_without_a_second_allocation() {
+        let counts = WorkerCounts::default();
+        let dropped = DropCount::default();
+        let token = Arc::new(());
+        let entry = || {
+            let token = Arc::clone(&token);
+            let future = async move { drop(token) };
+            let (runnable, task) = async_task::spawn(future, drop);
+            task.detach();
+            Entry::of_future(runnable)
+        };
+        // SAFETY: the task is made by `into_task`.
+        let through_a_queue = |entry: Entry| unsafe { Entry::from_task(entry.into_task()) };
+        through_a_queue(entry()).run(&counts);
+        through_a_queue(entry()).abandon(&dropped);
+        entry().refuse(RefusedReason::Full);
+        drop(entry());
+        let waiting = entry().clear().expect("a future is no husk");
+        waiting.run(&counts);
+        assert_eq!((counts.ran(), counts.panicked(), dropped.get()), (2, 0, 1));
+        assert_eq!(Arc::strong_count(&token), 1, "each future was dropped");
+    }
 }

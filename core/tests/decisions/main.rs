@@ -10,6 +10,7 @@ mod full;
 mod interrupted;
 mod looking;
 mod lot;
+mod requeueing;
 mod retiring;
 mod stopping;
 mod taking_back;
