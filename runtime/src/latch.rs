@@ -20,7 +20,6 @@
 //! some later `park` of that thread returns on; std allows that to every caller of `park`.
 
 use std::fmt;
-use std::mem;
 use std::task::{Context, Waker};
 use std::time::Instant;
 
@@ -107,7 +106,7 @@ impl Latch {
     /// Only the job's handle may call it, from one thread at a time.
     unsafe fn register(&self, waiter: Waiter) -> bool {
         // An earlier poll may have left its waker.
-        if self.state.is_waited_for()
+        if self.state.has_waiter()
             && !left_out("latch.poll.withdraw")
             && !self.state.withdraw_waiter()
         {
@@ -115,7 +114,7 @@ impl Latch {
         }
         let former = self.waiter.with_mut(|slot| {
             // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
-            mem::replace(unsafe { &mut *slot }, Some(waiter))
+            unsafe { (*slot).replace(waiter) }
         });
         let registered = self.state.register_waiter();
         // Not before, because a waker's destructor is the user's.
@@ -129,7 +128,7 @@ impl Latch {
     ///
     /// Only the job's handle may call it, from one thread at a time.
     pub(crate) unsafe fn give_up(&self) {
-        if self.state.is_waited_for() && self.state.withdraw_waiter() {
+        if self.state.has_waiter() && !self.state.is_done() && self.state.withdraw_waiter() {
             let former = self.waiter.with_mut(|slot| {
                 // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
                 unsafe { (*slot).take() }

@@ -33,6 +33,8 @@
 //!   submits many at once.
 //! * [`after`](RuntimeOn::after) and [`every`](RuntimeOn::every) spawn later, and again and again;
 //!   [`alarm`](RuntimeOn::alarm) needs no worker; [`sleep()`] is a task's pause that a stop ends.
+//! * [`spawn_async`](RuntimeOn::spawn_async) runs a future on the same workers and returns a [`Task`]; a [`JoinHandle`]
+//!   is a future too; [`block_on`] waits for one in a thread, and [`future`] has pauses and timeouts to await.
 //! * Work that borrows: [`join()`] runs two closures, [`scope`](RuntimeOn::scope) any number of tasks,
 //!   [`for_each`](RuntimeOn::for_each), [`map`](RuntimeOn::map) and [`chunks`](RuntimeOn::chunks) a loop over a
 //!   slice or a range. They return when all has ended, and then go on with a panic if there was one. Nothing of

@@ -229,7 +229,7 @@ fn poll(promised: &mut Promised<Token>) -> Poll<Result<Token, JoinError>> {
 /// W13. A future is polled while the task ends, and frees its side while the finisher is anywhere up to the wake.
 #[test]
 fn a_future_frees_its_job_under_the_finisher() {
-    explore(400, |entry, mut promised| {
+    explore(200, |entry, mut promised| {
         let worker = worker(entry);
         block_on(&mut promised).unwrap().read();
         drop(promised);

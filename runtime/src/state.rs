@@ -146,10 +146,10 @@ impl State {
             == 0
     }
 
-    /// Whether a waiter is registered and the outcome, as far as this side knows, has not come. Only for the handle,
-    /// which alone registers.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & (WAITER | DONE) == WAITER
+    /// Whether a waiter is registered, so that the slot may be the finisher's. Only for the handle, which alone changes
+    /// that.
+    pub(crate) fn has_waiter(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & WAITER != 0
     }
 
     /// Stops waiting; false if the outcome has come, and with it the finisher has the slot.

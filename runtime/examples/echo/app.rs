@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 /// What was measured.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     /// How many requests were answered by their own bytes.
     pub(crate) answered: usize,
@@ -81,8 +81,9 @@ pub(crate) fn run<B: Backend>(
         answered: latencies.len(),
         echoed: server.stop(),
     };
-    let per_second = latencies.len() as f64 / elapsed.as_secs_f64();
-    writeln!(out, "requests  {}", latencies.len())?;
+    let per_second = measured.answered as f64 / elapsed.as_secs_f64();
+    let Measured { answered, echoed } = measured;
+    writeln!(out, "requests  {answered} answered, {echoed} echoed")?;
     writeln!(out, "rate      {per_second:.0} requests/s")?;
     for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
         writeln!(out, "{name}       {:?}", percentile(&latencies, part))?;

@@ -163,7 +163,9 @@ fn a_wake_after_the_end_is_harmless<B: Backend>() {
     drop(runtime);
     waker.wake_by_ref();
     assert!(is_dropped(block_on(task)));
-    waker.clone().wake();
+    let other = waker.clone();
+    drop(waker);
+    other.wake();
 }
 
 /// Each future holds the task of the next and waits for it: more calls within calls than any stack has room for.
