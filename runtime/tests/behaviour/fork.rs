@@ -266,8 +266,11 @@ fn a_child_leaves_the_parents_futures_alone<B: Backend>() {
         }
         match fork() {
             Side::Child => end_after(move || {
+                let spawned = theirs.metrics().total.spawned;
                 let waker = slot.lock().unwrap().take().unwrap();
                 waker.wake_by_ref();
+                let queued = theirs.metrics().total.spawned - spawned;
+                assert_eq!(queued, 0, "nobody would ever poll it");
                 assert!(matches!(waits.join(), Err(JoinError::Forked)));
                 assert!(block_on(also_waits.cancel()).is_none());
                 drop(sleeps);
