@@ -220,6 +220,21 @@ impl<'c, P: Platform> Worker<'c, P> {
         Ok(self.after_publishing(self.queue.queue().len().max(1)))
     }
 
+    /// Queues a task that was accepted before and goes on, such as a future that was woken, at the end of the own
+    /// inbox: it comes after all that is queued with this worker, and others may take it as they take any task.
+    ///
+    /// The limit does not hold for it. As for a [`fork`](Worker::fork), a tag that was closed takes it too:
+    /// this worker looks here again before it leaves. What is queued after its last look comes back from
+    /// [`take_left`](Worker::take_left) or [`take_queued`](crate::stop::Join::take_queued). Costs the inbox's lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: the platform's queue is full.
+    pub fn requeue(&self, task: Task) -> Result<Wake, Refused> {
+        self.group.inbox.push_again(task)?;
+        Ok(self.after_publishing(self.group.inbox.len().max(1)))
+    }
+
     #[cold]
     fn spill_and_push(&self, task: Task) -> Result<usize, Refused> {
         let spilled = self.queue.spill(&self.group.inbox);

@@ -14,6 +14,7 @@ use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::latency::Recorder;
+use crate::live::LiveFutures;
 use crate::names;
 use crate::panics::Panics;
 use crate::plan::Plan;
@@ -229,6 +230,7 @@ impl<B: Backend> RuntimeBuilder<B> {
             scaler,
             stopping: Stopping::default(),
             measures_latency: self.measure_latency,
+            live: LiveFutures::new(process),
         });
         start::start(&shared, &plan, self.on_thread_error)?;
         Ok(RuntimeOn::new(shared))

@@ -202,6 +202,30 @@ impl<P: Platform> Worker<'_, P> {
         }
     }
 
+    /// Queues a future that is to go on, behind all that is queued with this worker; with high priority behind all
+    /// that has it, as long as the tag takes tasks.
+    pub(crate) fn requeue(&self, entry: Entry, priority: Priority) -> Result<(), RefusedEntry> {
+        let mut task = entry.into_task();
+        if priority == Priority::High {
+            let tag = self.core.tag();
+            // The origin chooses among inboxes, and there is one of high priority.
+            match tag.submit_accepted(task, priority, &Origin::new(0)) {
+                Ok(wake) => {
+                    self.scaler.heed(self.tag(), wake);
+                    return Ok(());
+                }
+                Err(refused) => task = refused.task,
+            }
+        }
+        match self.core.requeue(task) {
+            Ok(wake) => {
+                self.scaler.heed(self.tag(), wake);
+                Ok(())
+            }
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
     /// A push that spills nothing: a fork stays where its waiter looks for it, or is stolen and so begun.
     #[cold]
     fn push_above_forks(&self, task: Task) -> Result<Wake, parkade_core::Refused> {

@@ -9,17 +9,22 @@
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parkade_core::{Origin, Slot, TagIndex, WorkerIndex};
+use parkade_core::{Origin, Priority, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
 use crate::control::Worker;
 use crate::counts::WorkerCounts;
+use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
 use crate::process::Process;
+use crate::refused::RefusedReason;
 use crate::shared::Shared;
 use crate::stop::Stopping;
+use crate::timer::Timer;
+use crate::timers::queue::Due;
 
 /// A tag of one particular runtime, or one worker of it. Only to be compared.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +94,8 @@ struct Work {
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
     stopping: NonNull<Stopping>,
+    /// The worker's `Arc<Shared<B>>`.
+    shared: NonNull<()>,
     ops: &'static WorkerOps,
 }
 
@@ -104,6 +111,10 @@ struct WorkerOps {
     unblock: unsafe fn(NonNull<()>),
     /// [`Worker::take_fork`].
     take_fork: unsafe fn(NonNull<()>, NonNull<Header>) -> Option<Entry>,
+    /// [`Worker::requeue`].
+    requeue: unsafe fn(NonNull<()>, Entry, Priority) -> Result<(), RefusedEntry>,
+    /// An alarm of the runtime at [`Work::shared`].
+    silent_alarm: unsafe fn(NonNull<()>, Due) -> Result<Timer<()>, RefusedReason>,
 }
 
 /// The work of the worker on this thread, while it is sure to be noted.
@@ -147,6 +158,19 @@ impl Noted {
         // SAFETY: as in `clear_husk`.
         unsafe { (self.0.ops.take_fork)(self.0.worker, fork) }
     }
+
+    /// See [`Worker::requeue`].
+    pub(crate) fn requeue(&self, entry: Entry, priority: Priority) -> Result<(), RefusedEntry> {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.requeue)(self.0.worker, entry, priority) }
+    }
+
+    /// An alarm of this worker's runtime that does nothing but end.
+    pub(crate) fn silent_alarm(&self, due: Due) -> Result<Timer<()>, RefusedReason> {
+        // SAFETY: noted, as in `clear_husk`, so what the worker's thread shares is alive, and the function is for
+        // its type.
+        unsafe { (self.0.ops.silent_alarm)(self.0.shared, due) }
+    }
 }
 
 impl WorkerOps {
@@ -171,6 +195,15 @@ impl WorkerOps {
             take_fork: |worker, fork| {
                 // SAFETY: as above.
                 unsafe { live_worker::<B>(&worker) }.take_fork(fork)
+            },
+            requeue: |worker, entry, priority| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.requeue(entry, priority)
+            },
+            silent_alarm: |shared, due| {
+                // SAFETY: `Noted` passes what these were noted with, which outlives the call.
+                let shared = unsafe { shared.cast::<Arc<Shared<B>>>().as_ref() };
+                future::silent_alarm(shared, due)
             },
         }
     }
@@ -197,7 +230,7 @@ fn next_seed() -> usize {
 
 /// Runs `body` as a worker of `shared`: until it returns or unwinds, this thread is that worker.
 pub(crate) fn as_worker<B: Backend, R>(
-    shared: &Shared<B>,
+    shared: &Arc<Shared<B>>,
     slot: Slot,
     counts: &WorkerCounts,
     worker: &Worker<'_, B>,
@@ -212,7 +245,7 @@ pub(crate) fn as_worker<B: Backend, R>(
             }));
         }
     }
-    let home = Home::of_worker(shared, slot.tag, slot.worker);
+    let home = Home::of_worker(&**shared, slot.tag, slot.worker);
     // The references outlive this call, and what is noted of them goes before it ends.
     let _over = Over(home);
     NOTE.set(Some(Note {
@@ -221,6 +254,7 @@ pub(crate) fn as_worker<B: Backend, R>(
             counts: NonNull::from(counts),
             worker: NonNull::from(worker).cast(),
             stopping: NonNull::from(&shared.stopping),
+            shared: NonNull::from(shared).cast(),
             ops: WorkerOps::of::<B>(),
         }),
     }));

@@ -14,7 +14,8 @@ use crate::worker_metrics::WorkerMetrics;
 ///
 /// Each number is exact at some moment of the recent past; a snapshot of a runtime that rests is exact as
 /// a whole, and then `spawned = ran + dropped`, but for tasks of a batch that a worker joined before the
-/// batch was refused: they ran and were never spawned.
+/// batch was refused: they ran and were never spawned; and for futures. Each poll of one counts as a task, spawned by
+/// a wake; a future that still waited when the runtime had ended is dropped, and no wake had spawned it.
 ///
 /// ```
 /// use parkade::Runtime;

@@ -14,6 +14,7 @@ use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::job::{Entry, RefusedEntry};
 use crate::latency::{self, Latency};
+use crate::live::LiveFutures;
 use crate::process::Process;
 use crate::refused::RefusedReason;
 use crate::scaler::Scaler;
@@ -33,6 +34,8 @@ pub(crate) struct Shared<B: Backend> {
     pub(crate) stopping: Stopping,
     /// Whether tasks are spawned as [`Measured`](crate::latency::Measured) ones.
     pub(crate) measures_latency: bool,
+    /// Ended with the runtime, or with the last of its threads.
+    pub(crate) live: LiveFutures,
 }
 
 /// A tag's name, and a seat for each of its workers.
@@ -107,7 +110,7 @@ impl<B: Backend> Shared<B> {
     }
 
     #[inline]
-    fn submit_to_inbox(
+    pub(crate) fn submit_to_inbox(
         &self,
         tag: TagIndex,
         entry: Entry,
@@ -116,6 +119,21 @@ impl<B: Backend> Shared<B> {
         let wake = current::with_origin(|origin| {
             let control = &self.control;
             control.submit(tag, entry, priority, origin)
+        })?;
+        self.scaler.heed(tag, wake);
+        Ok(())
+    }
+
+    /// Puts a task that was accepted before into a tag's inboxes, whatever their limits.
+    pub(crate) fn submit_accepted(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+    ) -> Result<(), RefusedEntry> {
+        let wake = current::with_origin(|origin| {
+            let control = &self.control;
+            control.submit_accepted(tag, entry, priority, origin)
         })?;
         self.scaler.heed(tag, wake);
         Ok(())

@@ -359,6 +359,8 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     if left.workers.is_empty() {
         drop_queued(shared, &join);
     }
+    // Futures that wait: nobody is left who would poll them.
+    shared.live.wake_all();
     let _stopped = join.joined();
     trace::stop_step(5, policy);
     let report = Report::new(shared, policy, &left, began);

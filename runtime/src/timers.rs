@@ -307,17 +307,10 @@ fn drive<B: Backend>(shared: &Shared<B>) {
 
 fn submit<B: Backend>(shared: &Shared<B>, route: Route, entry: Entry) {
     let Route { tag, priority } = route;
-    let submitted = current::with_origin(|origin| {
-        let control = &shared.control;
-        control.submit_accepted(tag, entry, priority, origin)
-    });
-    match submitted {
-        Ok(wake) => shared.scaler.heed(tag, wake),
-        Err(RefusedEntry { entry, .. }) => {
-            // A stop came between: it goes the way of those that were pending.
-            shared.timers.lock().queue.has_not_fired();
-            drop(entry);
-        }
+    if let Err(RefusedEntry { entry, .. }) = shared.submit_accepted(tag, entry, priority) {
+        // A stop came between: it goes the way of those that were pending.
+        shared.timers.lock().queue.has_not_fired();
+        drop(entry);
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Placement {
 
 /// The whole life of a worker's thread.
 pub(crate) fn live<B: Backend>(
-    shared: &Shared<B>,
+    shared: &Arc<Shared<B>>,
     slot: Slot,
     placement: &Placement,
     turn: Turn,

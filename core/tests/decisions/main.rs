@@ -11,6 +11,7 @@ mod growing;
 mod interrupted;
 mod looking;
 mod lot;
+mod requeueing;
 mod retiring;
 mod stopping;
 mod taking_back;

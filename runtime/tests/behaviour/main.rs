@@ -22,6 +22,10 @@ mod dump;
 #[cfg(target_os = "linux")]
 mod fork;
 mod fork_join;
+mod future_crates;
+mod future_stop;
+mod future_turns;
+mod futures;
 #[cfg(target_os = "linux")]
 mod global;
 mod handles;
