@@ -189,6 +189,27 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
+    /// Takes the first task whose word is wanted; the others keep their order. Looks at each under one lock.
+    pub(crate) fn take_back(&self, wanted: impl Fn(*mut ()) -> bool) -> Option<Task> {
+        if self.is_empty() {
+            return None;
+        }
+        self.queue.with(|queue| {
+            let mut found = None;
+            for _ in 0..queue.len() {
+                let Some(task) = queue.pop() else { break };
+                let word = task.into_ptr();
+                if found.is_none() && wanted(word) {
+                    found = Some(Task::from_ptr(word));
+                } else if queue.push(Task::from_ptr(word)).is_err() {
+                    unreachable!("there is room where a task was");
+                }
+            }
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
+            found
+        })
+    }
+
     /// Takes the oldest task and moves at most `limit` more to `owner`'s ring, where they keep their
     /// order for the owner. Returns the task and how many were moved. From a closed inbox none is moved:
     /// whoever looks around before leaving must not pass by a task that is on its way.

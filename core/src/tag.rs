@@ -230,23 +230,31 @@ impl<P: Platform> Tag<P> {
             Ok(()) => return Ok((inbox, preferred)),
             Err(refused) => refused,
         };
-        for index in Walk::new(self.groups.len(), &mut origin.dice()) {
-            let inbox = &self.groups[index].inbox;
-            match push(inbox, refused.task) {
-                Ok(()) => return Ok((inbox, preferred)),
-                // One that is full says more than one whose worker is not there.
-                Err(again) => {
-                    refused = Refused {
-                        task: again.task,
-                        reason: match refused.reason {
-                            RefusedReason::Full if self.is_open() => RefusedReason::Full,
-                            _ => again.reason,
-                        },
+        loop {
+            for index in Walk::new(self.groups.len(), &mut origin.dice()) {
+                let inbox = &self.groups[index].inbox;
+                match push(inbox, refused.task) {
+                    Ok(()) => return Ok((inbox, preferred)),
+                    // One that is full says more than one whose worker is not there.
+                    Err(again) => {
+                        refused = Refused {
+                            task: again.task,
+                            reason: match refused.reason {
+                                RefusedReason::Full if self.is_open() => RefusedReason::Full,
+                                _ => again.reason,
+                            },
+                        }
                     }
                 }
             }
+            // Each was closed when its turn came, because one worker came while another one left.
+            let passed_by = refused.reason == RefusedReason::Closed
+                && self.is_open()
+                && self.groups.iter().any(|group| !group.inbox.is_closed());
+            if !passed_by {
+                return Err(refused);
+            }
         }
-        Err(refused)
     }
 
     /// Claims an idle worker for `queued` tasks, unless searchers cover them, and signals it. The caller
@@ -297,6 +305,14 @@ impl<P: Platform> Tag<P> {
         // stored before this call; and a searcher that is seen below sees the push in its own last look.
         heavy("grow.look.fence", self.fences);
         self.sees_work().is_some() && self.idle.nobody_announced() == Some(0)
+    }
+
+    /// How many tasks wait that any worker may take: a load per queue, each exact at another moment.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let of_groups = self.groups.iter();
+        let of_groups = of_groups.map(|group| group.inbox.len() + group.run_queue.len());
+        self.priority.len() + of_groups.sum::<usize>()
     }
 
     /// Whether no worker is idle: a load per idle word, to be trusted after a fence as that of a submit.

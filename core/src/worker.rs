@@ -266,6 +266,13 @@ impl<'c, P: Platform> Worker<'c, P> {
         taken
     }
 
+    /// Takes a task out of this worker's mailbox, by its word: one that was
+    /// [aimed at it](crate::Tag::submit_to) and is of no use any more. One load when the mailbox is empty, else its
+    /// lock and a turn of all that is in it.
+    pub fn take_back_aimed(&self, wanted: impl Fn(*mut ()) -> bool) -> Option<Task> {
+        self.group.mailbox.take_back(wanted)
+    }
+
     #[cold]
     fn show_again(&self) {
         let left = self.queue.queue().len();

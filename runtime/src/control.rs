@@ -265,6 +265,8 @@ impl<P: Platform> Worker<'_, P> {
         let mut found = self.core.take_back(|word| ptr::eq(word, fork)).map(entry);
         if found.is_none() {
             found = self.take_fork_from_beneath(fork);
+            // What was hidden meanwhile, from a look that found nobody too few.
+            self.pass_on_what_waits();
         }
         self.forks.set(self.forks.get() - 1);
         found
@@ -296,10 +298,15 @@ impl<P: Platform> Worker<'_, P> {
             let mut oldest_first = strangers.into_iter().rev().map(Entry::into_task);
             self.core.hand_over(&mut oldest_first);
             for task in oldest_first {
-                let _wake = self.core.put_back(task);
+                self.put_back(task);
             }
         }
         found
+    }
+
+    fn put_back(&self, task: Task) {
+        let wake = self.core.put_back(task);
+        self.scaler.heed(self.tag(), wake);
     }
 
     /// Takes the husk of a job whose handle has just claimed it out of the own run queue, if it is the newest
@@ -310,6 +317,11 @@ impl<P: Platform> Worker<'_, P> {
     /// is done once per husk that was left behind at most.
     pub(crate) fn clear_husk(&self, husk: NonNull<Header>) {
         let husk = husk.as_ptr().cast::<()>();
+        if let Some(aimed) = self.core.take_back_aimed(|word| ptr::eq(word, husk)) {
+            // A copy of a broadcast.
+            let _cleared = entry(aimed).clear();
+            return;
+        }
         let mut found = self.core.take_back(|word| ptr::eq(word, husk));
         if found.is_none() {
             self.husks.set(self.husks.get() + 1);
@@ -317,7 +329,7 @@ impl<P: Platform> Worker<'_, P> {
         }
         while let Some(task) = found {
             if let Some(waiting) = entry(task).clear() {
-                let _wake = self.core.put_back(waiting.into_task());
+                self.put_back(waiting.into_task());
                 return;
             }
             let left = self.husks.get();

@@ -81,7 +81,7 @@ impl<T: 'static> JoinHandle<T> {
             Ok(outcome) => return outcome,
             Err(promised) => promised,
         };
-        let _blocked = Blocked::now();
+        let _blocked = (!promised.is_done()).then(Blocked::now);
         loop {
             promised.wait(None);
             match promised.take() {
@@ -127,7 +127,7 @@ impl<T: 'static> JoinHandle<T> {
         if !home.is_in_this_process() {
             return Ok(promised.take().unwrap_or(Err(JoinError::Forked)));
         }
-        let _blocked = Blocked::now();
+        let _blocked = (!promised.is_done()).then(Blocked::now);
         // A deadline beyond the end of time is none.
         promised.wait(Instant::now().checked_add(timeout));
         promised.take().map_err(|promised| Self { promised, home })

@@ -201,6 +201,8 @@ fn perform_poll(runnable: Runnable, order: Order<'_>) {
     match order {
         Order::Run(counts) => {
             counts.count_run(None);
+            // Until it is over (see `spawned.rs`) or its worker looks for another task.
+            counts.enter_task();
             drop_quietly(panic::catch_unwind(|| runnable.run()));
         }
         Order::Abandon(dropped) => {

@@ -69,10 +69,13 @@ impl<B: Backend> TagRef<'_, B> {
     ///
     /// Use it to hand CPUs from one tag to another, or to follow a container's limit. Returns at once, and may be
     /// called from anywhere: tasks, hooks and alarms included. When it returns, those that are too many have
-    /// been asked to leave, sleepers first: from then on at most `workers` workers of the tag start another
-    /// task. A worker inside a task finishes it, calls the stop hook and ends; what is in its queues is
+    /// been asked to leave, sleepers first: from then on at most `workers` workers of the tag look for another
+    /// task; one that was just taking a task still runs it. A worker inside a task finishes it, calls the stop hook and ends; what is in its queues is
     /// the others'. New workers are started by a thread of the runtime's, in the free places of lowest index, and call
     /// the start hook. Of two calls the later one holds.
+    ///
+    /// Where the ceiling is reached, workers of other tags above their minimums are asked to leave as well; as long
+    /// as they are inside a task, there are more threads than the ceiling says.
     ///
     /// A worker that cannot be started is counted as [`failed`](crate::TagMetrics::failed_starts) and
     /// [`missing`](crate::TagMetrics::missing), and tried again when tasks wait. The first call in a runtime whose tags

@@ -8,8 +8,9 @@
 //!
 //! 1. A submit that finds nobody idle reads the tag's *door*, one relaxed load, which is shut in a tag that
 //!    cannot grow. If it is open, the submitter shuts it and leaves a request, both under the lock.
-//! 2. The scaler takes the request, opens the door again, and then looks: do tasks wait, with nobody idle or
-//!    searching, and every worker inside a task? Only then it starts a worker, one at a time in each tag.
+//! 2. The scaler takes the request, opens the door again, and then looks: do more tasks wait than there are
+//!    workers between two tasks, with nobody idle or searching? Only then it starts a worker, one at a time in
+//!    each tag.
 //! 3. The new worker says when it has looked for its first task; then the scaler looks again.
 //!
 //! # No request is lost
@@ -23,12 +24,14 @@
 //! A worker that is between two tasks is neither idle nor searching, and is about to take the task that waits.
 //! It has left its task before anybody is told of the end, and no two of its tasks have the same number. So a worker
 //! that is seen inside one task before the look and after it has not come by to take what the look has
-//! seen. If one is not, the look is repeated after a pause, until it is clear.
+//! seen. Each other one may be about to take one of the tasks that wait. If that would be all of them, the look
+//! is repeated after a pause, until it is clear.
 //!
 //! # Stopping
 //!
-//! The scaler is a driver, as the timers are: told in the first step, and waited for with the workers. A worker
-//! that it is starting just then is let in, finds what the others find, and leaves.
+//! The scaler is a driver, as the timers are: told in the first step, and waited for with the workers. In a drain
+//! it goes on to start workers, because a task may wait for another that is still queued, and ends when all
+//! workers have left. A worker that it is starting just then is let in, finds what the others find, and leaves.
 
 pub(crate) mod tally;
 
@@ -66,6 +69,8 @@ pub(crate) struct Scaler {
 struct State {
     tally: Tally,
     thread: Thread,
+    /// The runtime stops when what is queued has run: nobody is retired, and no minimum is kept.
+    drains: bool,
     /// Why a worker could not be started, the last time.
     last_failure: Option<LateStart>,
 }
@@ -90,6 +95,7 @@ impl Scaler {
             state: Mutex::new(State {
                 tally,
                 thread: Thread::NotStarted,
+                drains: false,
                 last_failure: None,
             }),
             changed: Condvar::new(),
@@ -176,7 +182,7 @@ impl Scaler {
             return Err(ResizeError::Forked);
         }
         let mut state = scaler.lock();
-        if let Thread::Closed(_) = state.thread {
+        if state.drains || matches!(state.thread, Thread::Closed(_)) {
             return Err(ResizeError::Stopping);
         }
         let name = || shared.tags[tag.0].name.clone();
@@ -207,14 +213,16 @@ impl Scaler {
 
     pub(crate) fn block<P: Platform>(&self, control: &Control<P>, tag: TagIndex) {
         let mut state = self.lock();
-        state.tally.block(tag);
-        self.settle(control, &mut state);
+        if state.tally.block(tag) {
+            self.settle(control, &mut state);
+        }
     }
 
     pub(crate) fn unblock<P: Platform>(&self, control: &Control<P>, tag: TagIndex) {
         let mut state = self.lock();
-        state.tally.unblock(tag);
-        self.settle(control, &mut state);
+        if state.tally.unblock(tag) {
+            self.settle(control, &mut state);
+        }
     }
 
     /// Step 3: this worker has looked for its first task, and is inside it if there was one.
@@ -236,8 +244,10 @@ impl Scaler {
         if let Thread::Closed(_) = state.thread {
             return;
         }
-        let leavers = state.tally.leavers(|slot| seen(control, slot).sleeps);
-        ask_to_leave(control, &leavers);
+        if !state.drains {
+            let leavers = state.tally.leavers(|slot| seen(control, slot).sleeps);
+            ask_to_leave(control, &leavers);
+        }
         let busy = state.tally.review();
         self.set_doors(state);
         if busy {
@@ -249,7 +259,10 @@ impl Scaler {
         let running = matches!(state.thread, Thread::Started(_));
         for (index, door) in self.doors.iter().enumerate() {
             let open = running && state.tally.is_open(TagIndex(index));
-            door.store(open, Ordering::Relaxed);
+            // Every submit reads it: no store that says nothing new.
+            if door.load(Ordering::Relaxed) != open {
+                door.store(open, Ordering::Relaxed);
+            }
         }
     }
 
@@ -258,6 +271,19 @@ impl Scaler {
             return TagCounts::default();
         }
         self.lock().tally.counts(tag)
+    }
+
+    /// Retires nobody from now on, and tells the thread to end when all workers have left.
+    pub(crate) fn drain(&self) {
+        let mut state = self.lock();
+        if let Thread::Started(_) = state.thread {
+            state.drains = true;
+            drop(state);
+            self.changed.notify_one();
+        } else {
+            drop(state);
+            self.close();
+        }
     }
 
     /// Starts and retires nobody from now on, and tells the thread to end.
@@ -289,10 +315,17 @@ impl Scaler {
             if let Thread::Closed(_) = state.thread {
                 return None;
             }
+            if state.drains && state.tally.have_all_left() {
+                return None;
+            }
             let now = Instant::now();
-            let leavers = state.tally.expired(now, |slot| seen(control, slot));
-            ask_to_leave(control, &leavers);
-            let step = state.tally.next(now);
+            let step = if state.drains {
+                state.tally.next_look(now)
+            } else {
+                let leavers = state.tally.expired(now, |slot| seen(control, slot));
+                ask_to_leave(control, &leavers);
+                state.tally.next(now)
+            };
             state.tally.review();
             self.set_doors(&state);
             if step.is_some() {
@@ -340,12 +373,14 @@ fn drive<B: Backend>(shared: &Arc<Shared<B>>) {
 }
 
 fn join<B: Backend>(shared: &Shared<B>, slot: Slot) {
-    // None if the stop has taken it.
-    if let Some(thread) = shared.stopping.take_thread(slot) {
-        drop(thread.join());
-    }
+    // Not waited for: destructors of its thread-locals are the user's, and other tags may want a worker.
+    let has_ended = shared.stopping.join_if_ended(slot);
     let mut state = shared.scaler.lock();
-    state.tally.joined(slot);
+    if has_ended {
+        state.tally.joined(slot);
+    } else {
+        state.tally.goes_on(slot, Instant::now());
+    }
     shared.scaler.settle(&shared.control, &mut state);
 }
 
@@ -369,12 +404,18 @@ fn look<B: Backend>(shared: &Arc<Shared<B>>, tag: TagIndex, workers: &[WorkerInd
     let seats = &shared.tags[tag.0].seats;
     let inside = || workers.iter().map(|worker| seats[worker.0].counts.task());
     let before: Vec<_> = inside().collect();
-    let verdict = if !shared.control.tag(tag).is_short() {
-        Verdict::Enough
-    } else if inside().eq(before.iter().copied()) && before.iter().all(Option::is_some) {
-        Verdict::Short
+    let of_core = shared.control.tag(tag);
+    let verdict = if of_core.is_short() {
+        let waiting = of_core.waiting();
+        let both = inside().zip(&before);
+        let unsure = both.filter(|(now, before)| now.is_none() || now != *before);
+        if waiting > unsure.count() {
+            Verdict::Short
+        } else {
+            Verdict::Unclear
+        }
     } else {
-        Verdict::Unclear
+        Verdict::Enough
     };
     let scaler = &shared.scaler;
     let mut state = scaler.lock();

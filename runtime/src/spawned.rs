@@ -105,6 +105,12 @@ impl<F: Future> Future for Spawned<F> {
                 Err(JoinError::Panicked(PanicPayload::new(payload)))
             }
         };
+        // Before anybody is told of the end, as with closures.
+        current::with_own_work(|work| {
+            if let Some(work) = work {
+                work.counts().leave_task();
+            }
+        });
         Poll::Ready(Ended(Some(outcome)))
     }
 }

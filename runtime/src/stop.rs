@@ -134,11 +134,20 @@ impl Stopping {
         progress.threads.push((slot, thread));
     }
 
-    /// The thread of a worker that has left, to be joined; `None` if the stop joins it.
-    pub(crate) fn take_thread(&self, slot: Slot) -> Option<JoinHandle<()>> {
-        let threads = &mut self.lock().threads;
-        let index = threads.iter().position(|(of, _)| *of == slot)?;
-        Some(threads.swap_remove(index).1)
+    /// Joins the thread of a worker that has left, if it has ended; false if not. The stop may have taken it.
+    pub(crate) fn join_if_ended(&self, slot: Slot) -> bool {
+        let mut progress = self.lock();
+        let threads = &mut progress.threads;
+        let Some(index) = threads.iter().position(|(of, _)| *of == slot) else {
+            return true;
+        };
+        if !threads[index].1.is_finished() {
+            return false;
+        }
+        let (_, thread) = threads.swap_remove(index);
+        drop(progress);
+        drop(thread.join());
+        true
     }
 
     pub(crate) fn leaves_at_end(&self, slot: Slot) -> LeavesAtEnd<'_> {
@@ -295,7 +304,10 @@ fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_,
     // Step 1: the timer thread and the scaler are told here, and waited for with the workers; there is no
     // reactor.
     shared.timers.close();
-    shared.scaler.close();
+    match policy {
+        Policy::Drain => shared.scaler.drain(),
+        Policy::Abandon => shared.scaler.close(),
+    }
     let close = drivers.drivers_stopped();
     trace::stop_step(1, policy);
     let lots = close.close();
@@ -327,6 +339,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
             drop(progress);
             if !abandoned {
                 join.abandon();
+                shared.scaler.close();
                 abandoned = true;
             }
             drop_queued(shared, &join);
@@ -344,6 +357,8 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     let left = progress.left();
     drop(progress);
     join_threads(threads, &left.workers);
+    // Its thread has ended by itself, or is left to itself.
+    shared.scaler.close();
     let drivers = [
         (shared.timers.take_thread(), left.drivers.timers),
         (shared.scaler.take_thread(), left.drivers.scaler),

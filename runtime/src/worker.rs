@@ -58,6 +58,7 @@ pub(crate) fn live<B: Backend>(
     if retires {
         // Not as this worker: what the hook spawns goes to those that stay.
         hooks::call(shared.hooks.stop.as_ref(), &seat.info, &seat.counts);
+        trace::worker_stops(&seat.info);
         seat.misplaced.store(false, Ordering::Relaxed);
         if !shared.process.is_this() {
             mem::forget((worker, frees_place, leaves));
@@ -111,8 +112,9 @@ fn work<B: Backend>(shared: &Shared<B>, slot: Slot, worker: &Worker<'_, B>, turn
         let next = worker.next();
         if let Next::Run(_) = next {
             counts.enter_task();
-            worker.pass_on_what_waits();
         }
+        // Also by one that retires, which may have been woken for what waits.
+        worker.pass_on_what_waits();
         if mem::take(&mut to_look) {
             shared.scaler.looked(&shared.control, slot);
         }

@@ -90,6 +90,11 @@ pub(crate) struct Tally {
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
+/// How long to wait for the end of a thread whose worker has left, before looking at it again: at first and at
+/// most. Only the destructors of its thread-locals are still to run.
+const ENDING: Duration = Duration::from_micros(100);
+const LONGEST_ENDING: Duration = Duration::from_millis(100);
+
 impl Tally {
     pub(crate) fn new(bounds: impl Iterator<Item = Bounds>, ceiling: usize) -> Self {
         Self {
@@ -145,12 +150,17 @@ impl Tally {
         tag.keeping = None;
     }
 
-    pub(crate) fn block(&mut self, tag: TagIndex) {
-        self.tags[tag.0].counts.blocked += 1;
+    /// True if it makes a difference to how many workers there may be; as for [`unblock`](Tally::unblock).
+    pub(crate) fn block(&mut self, tag: TagIndex) -> bool {
+        let tag = &mut self.tags[tag.0];
+        tag.counts.blocked += 1;
+        tag.bounds.max_blocked > 0
     }
 
-    pub(crate) fn unblock(&mut self, tag: TagIndex) {
-        self.tags[tag.0].counts.blocked -= 1;
+    pub(crate) fn unblock(&mut self, tag: TagIndex) -> bool {
+        let tag = &mut self.tags[tag.0];
+        tag.counts.blocked -= 1;
+        tag.bounds.max_blocked > 0
     }
 
     /// Takes note of a request to grow; true if it is the first since the last look.
@@ -206,21 +216,30 @@ impl Tally {
         let asked = *place == Place::Left { asked: true };
         *place = Place::Empty;
         self.tags[slot.tag.0].counts.retired += usize::from(asked);
+        let tag = &mut self.tags[slot.tag.0];
+        (tag.join_at, tag.join_pause) = (None, ENDING);
         // What it has left behind may be what another is wanted for.
         for tag in &mut self.tags {
             tag.asked |= tag.may_grow;
         }
     }
 
+    /// The thread of this place, which has left, has not ended yet.
+    pub(crate) fn goes_on(&mut self, slot: Slot, now: Instant) {
+        let tag = &mut self.tags[slot.tag.0];
+        tag.join_at = now.checked_add(tag.join_pause);
+        tag.join_pause = (tag.join_pause * 2).min(LONGEST_ENDING);
+    }
+
     /// Takes note of what a look has come to; the place to start a worker at, if one is wanted.
     pub(crate) fn judge(&mut self, tag: TagIndex, verdict: Verdict, now: Instant) -> Option<Slot> {
-        let may_grow = self.may_grow(tag.0);
+        let may_grow = self.may_grow(tag.0, self.total());
         let of_tag = &mut self.tags[tag.0];
         match verdict {
             Verdict::Enough => of_tag.unclear = 0,
             Verdict::Unclear => {
                 let pause = FIRST_PAUSE * 2_u32.pow(of_tag.unclear.min(16));
-                of_tag.unclear += 1;
+                of_tag.unclear = of_tag.unclear.saturating_add(1);
                 of_tag.asked = true;
                 of_tag.look_at = now.checked_add(pause.min(LONGEST_PAUSE));
             }
@@ -236,15 +255,14 @@ impl Tally {
     /// Returns whether there is something to do.
     pub(crate) fn review(&mut self) -> bool {
         let mut busy = false;
+        // Nothing of it changes here.
+        let total = self.total();
         for index in 0..self.tags.len() {
-            let may_grow = self.may_grow(index);
+            let may_grow = self.may_grow(index, total);
             let tag = &mut self.tags[index];
             tag.asked |= may_grow && !tag.may_grow;
             tag.may_grow = may_grow;
-            let left = tag
-                .places
-                .iter()
-                .any(|place| matches!(place, Place::Left { .. }));
+            let left = tag.places.iter().any(Place::has_left);
             busy |= tag.asked || left || tag.is_below_min();
             busy |= tag.is_above_min() != tag.keeping.is_some();
         }
@@ -336,8 +354,9 @@ impl Tally {
     pub(crate) fn next(&mut self, now: Instant) -> Option<Step> {
         for index in 0..self.tags.len() {
             let tag = &mut self.tags[index];
-            let mut places = tag.places.iter();
-            if let Some(worker) = places.position(|place| matches!(place, Place::Left { .. })) {
+            if tag.join_at.is_none_or(|at| at <= now)
+                && let Some(worker) = tag.places.iter().position(Place::has_left)
+            {
                 return Some(Step::Join(slot(index, worker)));
             }
             if tag.is_below_min()
@@ -345,7 +364,13 @@ impl Tally {
             {
                 return Some(Step::Start(slot));
             }
-            let tag = &mut self.tags[index];
+        }
+        self.next_look(now)
+    }
+
+    /// The same for a runtime that stops: looks alone.
+    pub(crate) fn next_look(&mut self, now: Instant) -> Option<Step> {
+        for (index, tag) in self.tags.iter_mut().enumerate() {
             if tag.asked && tag.look_at.is_none_or(|at| at <= now) {
                 (tag.asked, tag.look_at) = (false, None);
                 let staying = tag.confirmed().map(WorkerIndex).collect();
@@ -355,12 +380,24 @@ impl Tally {
         None
     }
 
-    /// When there is something to do if nothing happens before: only above a minimum, or for an unclear look.
+    /// Whether there is no worker any more, and none on its way.
+    pub(crate) fn have_all_left(&self) -> bool {
+        let mut places = self.tags.iter().flat_map(|tag| &tag.places);
+        places.all(|place| *place == Place::Empty || place.has_left())
+    }
+
+    /// When there is something to do if nothing happens before: only above a minimum, for an unclear look, or for a
+    /// thread that is ending.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         let tags = self.tags.iter();
         tags.flat_map(|tag| {
             let keeping = tag.keeping.as_ref().and_then(|keeping| keeping.until);
-            [keeping, tag.look_at.filter(|_| tag.asked)]
+            let joins = tag.places.iter().any(Place::has_left);
+            [
+                keeping,
+                tag.look_at.filter(|_| tag.asked),
+                tag.join_at.filter(|_| joins),
+            ]
         })
         .flatten()
         .min()
@@ -380,13 +417,16 @@ impl Tally {
     }
 
     /// Whether a worker may be started, were it wanted: one at a time, the next when it has looked.
-    fn may_grow(&self, index: usize) -> bool {
+    fn may_grow(&self, index: usize, total: usize) -> bool {
         let tag = &self.tags[index];
         let arriving = |place: &Place| matches!(place, Place::Starting | Place::Fresh);
-        let total: usize = self.tags.iter().map(TagTally::threads_or_min).sum();
         tag.threads() < tag.cap()
             && !tag.places.iter().any(arriving)
             && (tag.threads() < tag.bounds.min || total < self.ceiling)
+    }
+
+    fn total(&self) -> usize {
+        self.tags.iter().map(TagTally::threads_or_min).sum()
     }
 
     fn place(&mut self, Slot { tag, worker }: Slot) -> &mut Place {

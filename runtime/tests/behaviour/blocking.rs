@@ -10,6 +10,8 @@ use crate::common::{eventually, expect_panics};
 
 on_each_backend!(
     another_works_in_its_place,
+    a_future_that_blocks_is_replaced,
+    a_drain_replaces_who_waits_for_what_is_queued,
     nobody_does_unless_it_is_allowed,
     calls_inside_count_once,
     a_panic_ends_it,
@@ -47,6 +49,39 @@ fn another_works_in_its_place<B: Backend>() {
         });
     }
     assert!(runtime.metrics().total.grown >= 9);
+}
+
+/// A worker that polls is inside a task, like one that runs a closure.
+fn a_future_that_blocks_is_replaced<B: Backend>() {
+    let runtime = one::<B>(1);
+    for round in 0..3 {
+        let (send, receive) = mpsc::channel();
+        let waits = runtime.spawn_async(async move { parkade::blocking(|| receive.recv()) });
+        eventually("it is blocked", || blocked(&runtime) == 1);
+        runtime
+            .spawn_detached(move || send.send(round).unwrap())
+            .unwrap();
+        assert_eq!(waits.join().unwrap(), Ok(round));
+    }
+}
+
+/// Whenever the stop comes: before anybody has looked for who is short of workers, or after.
+fn a_drain_replaces_who_waits_for_what_is_queued<B: Backend>() {
+    for round in 0..30 {
+        let runtime = one::<B>(1);
+        let (send, receive) = mpsc::channel();
+        let waits = runtime.spawn(move || parkade::blocking(|| receive.recv()));
+        if round % 2 == 0 {
+            eventually("it is blocked", || blocked(&runtime) == 1);
+        }
+        runtime
+            .spawn_detached(move || send.send(round).unwrap())
+            .unwrap();
+        let report = runtime.shutdown(Policy::Drain, None).unwrap();
+        assert_eq!((report.ran, report.dropped), (2, 0));
+        assert!(report.is_complete(), "{report}");
+        assert_eq!(waits.join().unwrap(), Ok(round));
+    }
 }
 
 fn nobody_does_unless_it_is_allowed<B: Backend>() {

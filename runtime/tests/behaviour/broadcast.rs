@@ -13,6 +13,7 @@ on_each_backend!(
     a_copy_waits_for_its_worker_and_goes_first,
     a_worker_joins_all_copies,
     only_the_workers_of_the_tag_are_meant,
+    own_copies_leave_no_husk,
     a_stop_drops_each_copy_once,
     a_stopped_runtime_refuses_every_copy,
 );
@@ -65,6 +66,23 @@ fn a_worker_joins_all_copies<B: Backend>() {
     }
     let metrics = runtime.metrics().total;
     assert_eq!((metrics.spawned, metrics.ran), (400, 400));
+}
+
+/// A task that broadcasts and joins in a loop would fill its own mailbox with them, until it is full.
+fn own_copies_leave_no_husk<B: Backend>() {
+    let tag = Tag::new("only").workers(1).inbox_limit(4);
+    let runtime: Arc<RuntimeOn<B>> = Arc::new(RuntimeOn::builder().tag(tag).build().unwrap());
+    let inside = Arc::clone(&runtime);
+    let task = runtime.spawn(move || {
+        for round in 0..100 {
+            let other = inside.broadcast(|_| ()).pop().unwrap();
+            let own = inside.broadcast(move |_| round).pop().unwrap();
+            assert_eq!(own.join().unwrap(), round);
+            assert!(!other.is_finished());
+            other.join().unwrap();
+        }
+    });
+    task.join().unwrap();
 }
 
 fn only_the_workers_of_the_tag_are_meant<B: Backend>() {

@@ -1,9 +1,9 @@
 //! The places of one tag: what is at each, and how many workers that makes.
 
 use std::iter;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Bounds, TagCounts};
+use super::{Bounds, ENDING, TagCounts};
 
 /// What is at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub(super) enum Place {
     },
 }
 
+impl Place {
+    pub(super) fn has_left(&self) -> bool {
+        matches!(self, Self::Left { .. })
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct TagTally {
     pub(super) bounds: Bounds,
@@ -36,6 +42,9 @@ pub(super) struct TagTally {
     /// When to look again, and how often it was unclear.
     pub(super) look_at: Option<Instant>,
     pub(super) unclear: u32,
+    /// When to look whether a thread has ended whose worker has left; not before.
+    pub(super) join_at: Option<Instant>,
+    pub(super) join_pause: Duration,
     pub(super) keeping: Option<Keeping>,
 }
 
@@ -64,6 +73,8 @@ impl TagTally {
             failed: false,
             look_at: None,
             unclear: 0,
+            join_at: None,
+            join_pause: ENDING,
             keeping: None,
         }
     }
