@@ -406,14 +406,7 @@ fn look<B: Backend>(shared: &Arc<Shared<B>>, tag: TagIndex, workers: &[WorkerInd
     let before: Vec<_> = inside().collect();
     let of_core = shared.control.tag(tag);
     let verdict = if of_core.is_short() {
-        let waiting = of_core.waiting();
-        let both = inside().zip(&before);
-        let unsure = both.filter(|(now, before)| now.is_none() || now != *before);
-        if waiting > unsure.count() {
-            Verdict::Short
-        } else {
-            Verdict::Unclear
-        }
+        Verdict::of(of_core.waiting(), before.into_iter().zip(inside()))
     } else {
         Verdict::Enough
     };

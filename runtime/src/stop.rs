@@ -357,7 +357,6 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     let left = progress.left();
     drop(progress);
     join_threads(threads, &left.workers);
-    // Its thread has ended by itself, or is left to itself.
     shared.scaler.close();
     let drivers = [
         (shared.timers.take_thread(), left.drivers.timers),

@@ -62,10 +62,26 @@ pub(crate) enum Step {
 pub(crate) enum Verdict {
     /// Nothing waits, or somebody is there for it.
     Enough,
-    /// Tasks wait, and a worker is between two tasks: it is about to look for them.
+    /// As many workers are between two tasks as tasks wait: they may be about to take them.
     Unclear,
-    /// Tasks wait, and every worker is inside a task.
+    /// More tasks wait than there are workers who may be about to take them.
     Short,
+}
+
+impl Verdict {
+    /// For a tag with so many tasks that wait, and nobody idle or searching; with the task that each worker was
+    /// seen inside before the look, and after.
+    pub(crate) fn of(
+        waiting: usize,
+        seen: impl Iterator<Item = (Option<usize>, Option<usize>)>,
+    ) -> Self {
+        let between = seen.filter(|(before, after)| after.is_none() || before != after);
+        match between.count() {
+            between if waiting > between => Self::Short,
+            _ if waiting > 0 => Self::Unclear,
+            _ => Self::Enough,
+        }
+    }
 }
 
 /// What a tag shows of itself.

@@ -11,7 +11,6 @@ use parkade::{Backend, BuildError, Policy, ResizeError, RuntimeOn, Tag, TagMetri
 use crate::common::{eventually, hold, module_of};
 
 on_each_backend!(
-    short_tasks_grow_a_pool_too,
     there_and_back_while_submitting,
     a_shrink_holds_from_its_return_on,
     those_that_stay_wake_up,
@@ -424,15 +423,4 @@ fn what_a_stop_finds_half_grown_ends<B: Backend>() {
         assert!(report.is_complete(), "{report}");
         assert_eq!(total(&runtime).workers, 0);
     }
-}
-
-/// None of them is long enough to be seen inside twice: how many wait tells.
-fn short_tasks_grow_a_pool_too<B: Backend>() {
-    let runtime = between::<B>(1, 4);
-    eventually("it has grown", || {
-        for _ in 0..1000 {
-            runtime.spawn_detached(|| ()).unwrap();
-        }
-        total(&runtime).grown > 0
-    });
 }

@@ -207,3 +207,18 @@ fn who_sleeps_through_a_keep_alive_time_leaves() {
     assert_eq!(tally.expired(over, asleep), [slot(0, 2), slot(0, 1)]);
     assert_eq!(tally.next_at(), None);
 }
+
+#[test]
+fn a_task_for_each_worker_between_two_tasks_is_not_too_many() {
+    let inside = (Some(1), Some(1));
+    // One that looks, one that came back from one, one that went to another.
+    for between in [(None, None), (Some(3), None), (Some(1), Some(3))] {
+        let verdict = |waiting, seen: &[_]| Verdict::of(waiting, seen.iter().copied());
+        assert_eq!(verdict(1, &[between, inside]), Verdict::Unclear);
+        assert_eq!(verdict(2, &[between, inside]), Verdict::Short);
+        assert_eq!(verdict(2, &[between, between]), Verdict::Unclear);
+        assert_eq!(verdict(1, &[inside, inside]), Verdict::Short);
+        assert_eq!(verdict(0, &[between, inside]), Verdict::Enough);
+        assert_eq!(verdict(1, &[]), Verdict::Short);
+    }
+}
