@@ -15,8 +15,11 @@ use crate::platform::{CapacityError, TagIndex};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TagConfig {
-    /// Workers, at least 1.
+    /// Workers, at least 1: those that may be there at a time.
     pub workers: usize,
+    /// How many of them come first, at least 1; by default all. The inboxes of the others take nothing until
+    /// they register, so that no task is sent to where nobody is.
+    pub starting: usize,
     /// Capacity of each worker's run queue in tasks, a power of two of at least 2; by default 256.
     pub run_queue: usize,
     /// Most tasks that an inbox takes, at least 1; by default whatever the platform's queue holds.
@@ -34,11 +37,19 @@ impl TagConfig {
     pub const fn new(workers: usize) -> Self {
         Self {
             workers,
+            starting: workers,
             run_queue: 256,
             inbox_limit: usize::MAX,
             ageing: 16,
             steal_batch: 1,
         }
+    }
+
+    /// Sets how many workers come first.
+    #[must_use]
+    pub const fn starting(mut self, workers: usize) -> Self {
+        self.starting = workers;
+        self
     }
 
     /// Sets the capacity of each run queue, in tasks.
@@ -71,7 +82,7 @@ impl TagConfig {
 
     pub(crate) fn check(&self, tag: TagIndex) -> Result<(), ConfigError> {
         let largest_batch = self.run_queue / 2;
-        if self.workers == 0 {
+        if self.workers == 0 || self.starting == 0 {
             Err(ConfigError::NoWorkers { tag })
         } else if !self.run_queue.is_power_of_two() || self.run_queue < 2 {
             Err(ConfigError::RunQueue {

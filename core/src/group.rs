@@ -54,7 +54,7 @@ pub(crate) struct Group<P: Platform> {
 
 impl<P: Platform> Group<P> {
     pub(crate) fn new(platform: &P, slot: Slot, config: &TagConfig) -> Result<Self, CapacityError> {
-        Ok(Self {
+        let group = Self {
             run_queue: RunQueue::new(platform.fences(), config.run_queue, config.steal_batch)?,
             inbox: Inbox::new(config.inbox_limit),
             mailbox: Inbox::new(config.inbox_limit),
@@ -62,7 +62,12 @@ impl<P: Platform> Group<P> {
             lot: CachePadded::new(ParkingLot::new(platform.park(slot), Skip::Never)),
             counters: CachePadded::new(WorkerCounters::new()),
             doing: CachePadded::new(Doing::new()),
-        })
+        };
+        if slot.worker.0 >= config.starting {
+            group.inbox.close();
+            group.mailbox.close();
+        }
+        Ok(group)
     }
 
     /// The same as numbers. `announced`: as for [`seen`](Group::seen).

@@ -112,6 +112,16 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
+    /// Appends a task that was accepted before and goes on, on behalf of a worker that will look here again:
+    /// neither the limit nor the close holds for it.
+    pub(crate) fn push_again(&self, task: Task) -> Result<(), Refused> {
+        self.queue.with(|queue| {
+            self.admit(queue, task)?;
+            bump(&self.hints.submits, 1);
+            Ok(())
+        })
+    }
+
     /// Appends tasks under one lock until `tasks` ends or one finds no room; returns how many were
     /// accepted, and the one that was not. Those after it stay in the iterator, which runs inside the
     /// lock: it must neither block nor submit.
@@ -132,10 +142,15 @@ impl<P: Platform> Inbox<P> {
             let reason = RefusedReason::Closed;
             return Err(Refused { task, reason });
         }
-        let reason = RefusedReason::Full;
         if queue.len() >= limit {
+            let reason = RefusedReason::Full;
             return Err(Refused { task, reason });
         }
+        self.admit(queue, task)
+    }
+
+    fn admit(&self, queue: &mut P::Queue, task: Task) -> Result<(), Refused> {
+        let reason = RefusedReason::Full;
         queue.push(task).map_err(|task| Refused { task, reason })?;
         // Task by task, so that a caller's iterator that panics hides none.
         bump(&self.hints.accepted, 1);

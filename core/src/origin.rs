@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use crate::walk::Dice;
+use crate::walk::{Dice, Walk};
 
 /// A submitting thread's sticky choice of inbox.
 ///
@@ -35,10 +35,12 @@ impl Origin {
         self.group.get() % groups
     }
 
-    /// Draws another group.
-    pub(crate) fn redraw(&self) {
+    /// Draws another group: one of those that are `open`, if any is.
+    pub(crate) fn redraw(&self, groups: usize, open: impl Fn(usize) -> bool) {
         let mut dice = self.dice.get();
-        self.group.set(dice.roll());
+        let drawn = dice.roll();
+        let found = Walk::new(groups, &mut dice).find(|&group| open(group));
+        self.group.set(found.unwrap_or(drawn));
         self.dice.set(dice);
     }
 

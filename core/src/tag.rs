@@ -14,7 +14,7 @@ use crate::inbox::{Inbox, Refused, RefusedReason};
 use crate::origin::Origin;
 use crate::platform::{Array, CapacityError, Platform, Slot, TagIndex, WorkerIndex};
 use crate::stop::StopPolicy;
-use crate::sync::{AtomicUsize, Ordering, fence};
+use crate::sync::{AtomicUsize, Ordering, fence, heavy};
 use crate::task::Task;
 use crate::walk::Walk;
 
@@ -210,7 +210,9 @@ impl<P: Platform> Tag<P> {
         }
         let sticky = &self.groups[origin.group(self.groups.len())].inbox;
         if sticky.len() > LONG_INBOX || sticky.is_closed() {
-            origin.redraw();
+            origin.redraw(self.groups.len(), |group| {
+                !self.groups[group].inbox.is_closed()
+            });
         }
         (origin.group(self.groups.len()), None)
     }
@@ -232,7 +234,16 @@ impl<P: Platform> Tag<P> {
             let inbox = &self.groups[index].inbox;
             match push(inbox, refused.task) {
                 Ok(()) => return Ok((inbox, preferred)),
-                Err(again) => refused = again,
+                // One that is full says more than one whose worker is not there.
+                Err(again) => {
+                    refused = Refused {
+                        task: again.task,
+                        reason: match refused.reason {
+                            RefusedReason::Full if self.is_open() => RefusedReason::Full,
+                            _ => again.reason,
+                        },
+                    }
+                }
             }
         }
         Err(refused)
@@ -270,6 +281,28 @@ impl<P: Platform> Tag<P> {
                 queued(group.inbox.len()).or_else(|| queued(group.run_queue.len()))
             })
         })
+    }
+
+    /// Whether tasks wait and no worker is idle or searching, so that another worker would be of use.
+    ///
+    /// For whoever creates workers: it says first, in an atomic of its own, that it takes requests, and then
+    /// looks here. Whoever submits or pushes, and learns from [`Wake::NobodyIdle`] that all are busy, reads that
+    /// atomic after; if it says no, the task is seen here. A worker that took a task and saw more
+    /// ([`Worker::take_unmet`](crate::Worker::take_unmet)) reads it too, so nobody need ask for a searcher's
+    /// sake. A worker that is between two tasks is neither idle nor searching: ask again before you create.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        // Ordering[grow.look.fence]: heavy, with `idle.submit.fence`, `idle.push.fence` and
+        // `idle.release.fence`. Either the look below sees the push, or whoever pushed sees what the caller
+        // stored before this call; and a searcher that is seen below sees the push in its own last look.
+        heavy("grow.look.fence", self.fences);
+        self.sees_work().is_some() && self.idle.nobody_announced() == Some(0)
+    }
+
+    /// Whether no worker is idle: a load per idle word, to be trusted after a fence as that of a submit.
+    #[must_use]
+    pub fn has_nobody_idle(&self) -> bool {
+        self.idle.nobody_announced().is_some()
     }
 
     /// Whether the tag takes new tasks: one load.

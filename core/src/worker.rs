@@ -50,6 +50,7 @@ pub struct Worker<'c, P: Platform> {
     phase: Cell<Phase>,
     stopping: Cell<bool>,
     retired: Cell<bool>,
+    unmet: Cell<bool>,
     picks: Cell<u32>,
     rotation: Cell<usize>,
     dice: Cell<Dice>,
@@ -80,6 +81,7 @@ impl<'c, P: Platform> Worker<'c, P> {
             phase: Cell::new(Phase::Awake { counted: false }),
             stopping: Cell::new(false),
             retired: Cell::new(false),
+            unmet: Cell::new(false),
             picks: Cell::new(0),
             rotation: Cell::new(slot.worker.0),
             dice: Cell::new(Dice::new(slot.worker.0 + 1)),
@@ -150,6 +152,13 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
     }
 
+    /// Whether this worker has seen tasks wait, beside the one that [`next`](Worker::next) gave it, while
+    /// nobody was idle: the moment to grow, as [`Wake::NobodyIdle`] is for a submit. Says so once.
+    #[inline]
+    pub fn take_unmet(&self) -> bool {
+        self.unmet.get() && self.unmet.replace(false)
+    }
+
     /// Takes what is left in this worker's own queues, after [`Next::Stop`]: nothing after a drain; after
     /// an abandonment also what it queued or moved when everybody else had looked already.
     pub fn take_left(&self) -> Option<Task> {
@@ -211,6 +220,21 @@ impl<'c, P: Platform> Worker<'c, P> {
         Ok(self.after_publishing(self.queue.queue().len().max(1)))
     }
 
+    /// Queues a task that was accepted before and goes on, such as a future that was woken, at the end of the own
+    /// inbox: it comes after all that is queued with this worker, and others may take it as they take any task.
+    ///
+    /// The limit does not hold for it. As for a [`fork`](Worker::fork), a tag that was closed takes it too:
+    /// this worker looks here again before it leaves. What is queued after its last look comes back from
+    /// [`take_left`](Worker::take_left) or [`take_queued`](crate::stop::Join::take_queued). Costs the inbox's lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: the platform's queue is full.
+    pub fn requeue(&self, task: Task) -> Result<Wake, Refused> {
+        self.group.inbox.push_again(task)?;
+        Ok(self.after_publishing(self.group.inbox.len().max(1)))
+    }
+
     #[cold]
     fn spill_and_push(&self, task: Task) -> Result<usize, Refused> {
         let spilled = self.queue.spill(&self.group.inbox);
@@ -246,8 +270,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     fn show_again(&self) {
         let left = self.queue.queue().len();
         if left > 0 {
-            bump(&self.group.counters.moves, 1);
-            self.after_publishing(left);
+            self.after_moving(left);
         }
     }
 
@@ -280,10 +303,22 @@ impl<'c, P: Platform> Worker<'c, P> {
             .inbox
             .admit_spill(|room| tasks.by_ref().take(room));
         if moved > 0 {
-            bump(&self.group.counters.moves, 1);
-            self.after_publishing(moved);
+            self.after_moving(moved);
         }
         moved
+    }
+
+    /// The same for tasks that were accepted before: what nobody is there for is kept in mind.
+    fn after_moving(&self, queued: usize) {
+        bump(&self.group.counters.moves, 1);
+        let wake = self.after_publishing(queued);
+        self.note_unmet(wake);
+    }
+
+    fn note_unmet(&self, wake: Wake) {
+        if let Wake::NobodyIdle { .. } = wake {
+            self.unmet.set(true);
+        }
     }
 
     /// Transition 1 of the idle protocol from F1 on, for tasks that this worker made visible.
@@ -315,8 +350,7 @@ impl<'c, P: Platform> Worker<'c, P> {
             // The release looks at the own run queue too, so it covers what was moved there.
             self.release();
         } else if found.moved > 0 && !left_out("idle.moved.check") {
-            bump(&self.group.counters.moves, 1);
-            self.after_publishing(found.moved);
+            self.after_moving(found.moved);
         }
         found.task
     }
@@ -332,7 +366,8 @@ impl<'c, P: Platform> Worker<'c, P> {
             return;
         }
         if let Some(queued) = self.tag.sees_work() {
-            self.tag.wake_one(queued, None, Cause::Chain);
+            let wake = self.tag.wake_one(queued, None, Cause::Chain);
+            self.note_unmet(wake);
         }
     }
 
@@ -412,8 +447,7 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
         let left = self.group.inbox.len() + self.queue.queue().len();
         if left > 0 && !left_out("idle.retire.check") {
-            bump(&self.group.counters.moves, 1);
-            self.after_publishing(left);
+            self.after_moving(left);
         }
         self.retired.set(true);
         self.group.doing.note(Activity::Leaving);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parkade_core::{Priority, TagIndex};
 
 use crate::backend::Backend;
-use crate::current::{self, Home};
+use crate::current::Home;
 use crate::handle::JoinHandle;
 use crate::handled::promised;
 use crate::job::{Entry, RefusedEntry, detached};
@@ -131,10 +131,9 @@ impl<B: Backend> Batch<B> {
             return (0, Some(RefusedReason::Forked));
         }
         let mut entries = mem::take(&mut self.entries).into_iter();
-        let (accepted, refused) = current::with_origin(|origin| {
-            let control = &self.shared.control;
-            control.submit_batch(self.tag, &mut entries, self.priority, origin)
-        });
+        let (accepted, refused) = self
+            .shared
+            .submit_batch(self.tag, &mut entries, self.priority);
         let reason = refused.map(|RefusedEntry { entry, reason }| {
             self.entries.push(entry);
             self.entries.extend(entries);

@@ -13,6 +13,7 @@ use crate::handle::JoinHandle;
 use crate::handled::promised;
 use crate::hooks::WorkerInfo;
 use crate::job::RefusedEntry;
+use crate::refused::RefusedReason;
 use crate::runtime::{RuntimeOn, TagRef};
 
 impl<B: Backend> RuntimeOn<B> {
@@ -29,6 +30,8 @@ impl<B: Backend> RuntimeOn<B> {
 impl<B: Backend> TagRef<'_, B> {
     /// Has each worker of the tag call `task` once, on its own thread, before whatever else is queued for it;
     /// returns a handle for each, in the order of the workers' indices.
+    ///
+    /// A worker that starts meanwhile may be left out, as one that retires.
     ///
     /// For what belongs to a thread: a cache to empty, a thread-local to set or to sum up, a profiler to tell.
     /// A worker that runs a task calls it after that. A priority makes no difference. Costs an allocation per
@@ -57,15 +60,20 @@ impl<B: Backend> TagRef<'_, B> {
     {
         let task = Arc::new(task);
         let seats = self.shared.tags[self.tag.0].seats.iter().enumerate();
-        let copies = seats.map(|(index, seat)| {
+        let copies = seats.filter_map(|(index, seat)| {
             let (task, info) = (Arc::clone(&task), seat.info.clone());
             let (entry, promised) = promised(move || task(&info));
             let (tag, worker) = (self.tag, WorkerIndex(index));
             let offered = self.shared.submit_to(Slot { tag, worker }, entry);
             if let Err(RefusedEntry { entry, reason }) = offered {
                 entry.refuse(reason);
+                // The tag is open and the mailbox is not: there is no worker in this place.
+                if reason == RefusedReason::Stopped && self.shared.control.tag(tag).is_open() {
+                    return None;
+                }
             }
-            JoinHandle::new(promised, Home::of_worker(self.shared, tag, worker))
+            let home = Home::of_worker(&**self.shared, tag, worker);
+            Some(JoinHandle::new(promised, home))
         });
         copies.collect()
     }

@@ -1,6 +1,7 @@
 //! Why a runtime was not built. Each variant names the value at fault.
 
 use std::io;
+use std::time::Duration;
 
 use parkade_core::{ConfigError, RegisterError};
 use thiserror::Error;
@@ -10,7 +11,7 @@ use crate::cpu_list::CpuListError;
 
 /// A runtime that was not built. No thread of it is left.
 ///
-/// All but the last three are found before any thread exists.
+/// All but the last four are found before any thread exists.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -40,6 +41,34 @@ pub enum BuildError {
     NoWorkers {
         /// The tag.
         tag: String,
+    },
+    /// A tag whose most workers are fewer than its least.
+    #[error("tag {tag:?} has {workers} workers at least and {max_workers} at most")]
+    MaxBelowMin {
+        /// The tag.
+        tag: String,
+        /// Its least, from [`Tag::workers`](crate::Tag::workers).
+        workers: usize,
+        /// Its most, from [`Tag::max_workers`](crate::Tag::max_workers).
+        max_workers: usize,
+    },
+    /// A keep-alive time that is too short.
+    #[error("tag {tag:?} keeps idle workers for {keep_alive:?}; it must be at least {shortest:?}")]
+    KeepAlive {
+        /// The tag.
+        tag: String,
+        /// The time asked for.
+        keep_alive: Duration,
+        /// The shortest time.
+        shortest: Duration,
+    },
+    /// A ceiling over all tags that is below what they begin with.
+    #[error("a ceiling of {ceiling} workers was asked for, but the tags begin with {sum}")]
+    BelowMinimums {
+        /// The ceiling, from [`RuntimeBuilder::max_workers`](crate::RuntimeBuilder::max_workers).
+        ceiling: usize,
+        /// The sum over all tags of [`Tag::workers`](crate::Tag::workers).
+        sum: usize,
     },
     /// More workers than a runtime may have, over all tags.
     #[error("{requested} workers were asked for, but a runtime has at most {limit}")]
@@ -121,6 +150,9 @@ pub enum BuildError {
         /// What the system said.
         source: io::Error,
     },
+    /// The system refused to start the thread that starts later workers. Only of tags that can grow.
+    #[error("the thread that starts later workers could not be started")]
+    ScalerThread(#[source] io::Error),
     /// A worker's thread could not be pinned, although its CPU had been among the allowed ones.
     #[error("worker {worker} of tag {tag:?} could not be pinned to CPU {cpu}")]
     Pin {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crossbeam_utils::CachePadded;
 use parkade_core::{ConfigError, TagConfig};
@@ -13,13 +14,16 @@ use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::latency::Recorder;
+use crate::live::LiveFutures;
 use crate::names;
 use crate::panics::Panics;
 use crate::plan::Plan;
 use crate::process::Process;
 use crate::runtime::RuntimeOn;
+use crate::scaler::Scaler;
+use crate::scaler::tally::Tally;
 use crate::shared::{Seat, Shared, TagSeats};
-use crate::start::{self, StartPolicy};
+use crate::start::{self, Starter};
 use crate::stop::Stopping;
 use crate::tag::Tag;
 use crate::timers::{TimerThread, Timers};
@@ -62,6 +66,7 @@ pub struct RuntimeBuilder<B> {
     hooks: Hooks,
     on_thread_error: OnThreadError,
     measure_latency: bool,
+    max_workers: Option<usize>,
     backend: PhantomData<fn() -> B>,
 }
 
@@ -75,6 +80,7 @@ impl<B: Backend> RuntimeBuilder<B> {
             hooks: Hooks::default(),
             on_thread_error: OnThreadError::Fail,
             measure_latency: false,
+            max_workers: None,
             backend: PhantomData,
         }
     }
@@ -98,7 +104,7 @@ impl<B: Backend> RuntimeBuilder<B> {
         self
     }
 
-    /// Sets the stack of each worker and of the timer thread in bytes, at least 16 KiB; by default that of
+    /// Sets the stack of each worker and of the runtime's other threads in bytes, at least 16 KiB; by default that of
     /// [`std::thread::Builder`].
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
@@ -119,7 +125,8 @@ impl<B: Backend> RuntimeBuilder<B> {
         self
     }
 
-    /// Sets what each worker calls on its own thread after its last task. What it spawns is refused.
+    /// Sets what each worker calls on its own thread after its last task. What it spawns is refused when the
+    /// runtime stops; a worker that retires may spawn.
     pub fn on_stop(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.stop = Some(Arc::new(hook));
         self
@@ -156,6 +163,16 @@ impl<B: Backend> RuntimeBuilder<B> {
         self
     }
 
+    /// Sets a ceiling over the workers of all tags, at least the sum of their minimums; by default there is none.
+    ///
+    /// A tag grows above its minimum only while the sum over all tags, each with its minimum at least, stays
+    /// below it. So it never takes a tag's minimum, however busy the others are; and one that is
+    /// [resized](crate::TagRef::resize) has the others give back what they have above theirs.
+    pub fn max_workers(mut self, workers: usize) -> Self {
+        self.max_workers = Some(workers);
+        self
+    }
+
     /// Checks everything, then starts the threads; returns when each has started and is in its place.
     ///
     /// # Errors
@@ -163,7 +180,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     /// [`BuildError`] names the value at fault. Nothing of the runtime is left.
     pub fn build(self) -> Result<RuntimeOn<B>, BuildError> {
         let tags = self.tags.unwrap_or_else(|| vec![Tag::new(DEFAULT_TAG)]);
-        let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size)?;
+        let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size, self.max_workers)?;
         let process = Process::this::<B>().map_err(BuildError::ForkDetection)?;
         let configs: Vec<TagConfig> = plan.tags.iter().map(|tag| tag.queues).collect();
         let control = Control::new(&B::new(self.fences), &configs)
@@ -178,33 +195,44 @@ impl<B: Backend> RuntimeBuilder<B> {
                     let panics = Panics::of(tag.on_panic.clone(), info.clone());
                     let latency = self.measure_latency.then(Recorder::new);
                     let counts = CachePadded::new(WorkerCounts::new(panics, latency));
-                    Seat { info, counts }
+                    let misplaced = AtomicBool::new(false);
+                    Seat {
+                        info,
+                        counts,
+                        misplaced,
+                    }
                 })
                 .collect(),
             dropped: DropCount::default(),
             ran_outside: DropCount::default(),
-            misplaced: DropCount::default(),
         });
         let timer_thread = TimerThread {
-            name: names::timer_thread(&self.prefix),
+            name: names::own_thread(&self.prefix, "timer"),
             stack_size: self.stack_size,
             process_cpus: plan.process_cpus.as_deref().map(Box::from),
         };
         let timers = Timers::new(timer_thread, process);
+        let bounds = plan.tags.iter().map(|tag| tag.bounds);
+        let ceiling = self.max_workers.unwrap_or(usize::MAX);
+        let scaler = Scaler::new(
+            Tally::new(bounds, ceiling),
+            plan.tags.len(),
+            Starter::new(&plan, self.stack_size),
+            names::own_thread(&self.prefix, "scaler"),
+            process,
+        );
         let shared = Arc::new(Shared {
             control,
             process,
             tags: seats.collect(),
             hooks: self.hooks,
             timers: Arc::new(timers),
+            scaler,
             stopping: Stopping::default(),
             measures_latency: self.measure_latency,
+            live: LiveFutures::new(process),
         });
-        let policy = StartPolicy {
-            stack_size: self.stack_size,
-            on_error: self.on_thread_error,
-        };
-        start::start(&shared, &plan, &policy)?;
+        start::start(&shared, &plan, self.on_thread_error)?;
         Ok(RuntimeOn::new(shared))
     }
 }
@@ -233,6 +261,7 @@ impl<B> fmt::Debug for RuntimeBuilder<B> {
             .field("hooks", &self.hooks)
             .field("on_thread_error", &self.on_thread_error)
             .field("measure_latency", &self.measure_latency)
+            .field("max_workers", &self.max_workers)
             .finish()
     }
 }

@@ -14,6 +14,7 @@ use parkade_core::{
 };
 
 use crate::job::{Entry, Header, RefusedEntry};
+use crate::scaler::Scaler;
 
 /// A [`TaskControl`] whose tasks are jobs.
 pub(crate) struct Control<P: Platform>(TaskControl<P>);
@@ -21,6 +22,10 @@ pub(crate) struct Control<P: Platform>(TaskControl<P>);
 /// A registered worker whose tasks are jobs.
 pub(crate) struct Worker<'c, P: Platform> {
     core: parkade_core::Worker<'c, P>,
+    control: &'c Control<P>,
+    scaler: &'c Scaler,
+    /// How many calls of [`block`](Worker::block) have not been taken back.
+    blocked: Cell<usize>,
     /// How many husks may lie in the own run queue: a guess, because thieves take them too.
     husks: Cell<usize>,
     /// How many forks may lie in the own run queue: those whose waiters have not got them back.
@@ -34,6 +39,8 @@ pub(crate) enum Next {
     Run(Entry),
     Park(State),
     Stop,
+    /// As `Stop`, but what is queued is the others'.
+    Retire,
 }
 
 impl<P: Platform> Control<P> {
@@ -41,10 +48,20 @@ impl<P: Platform> Control<P> {
         TaskControl::new(platform, tags).map(Self)
     }
 
-    pub(crate) fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
-        let core = self.0.register(slot)?;
-        let (husks, forks) = (Cell::new(0), Cell::new(0));
-        Ok(Worker { core, husks, forks })
+    /// Makes this thread the worker of `slot`; it asks `scaler` for more when they are needed.
+    pub(crate) fn register<'c>(
+        &'c self,
+        slot: Slot,
+        scaler: &'c Scaler,
+    ) -> Result<Worker<'c, P>, RegisterError> {
+        Ok(Worker {
+            core: self.0.register(slot)?,
+            control: self,
+            scaler,
+            blocked: Cell::new(0),
+            husks: Cell::new(0),
+            forks: Cell::new(0),
+        })
     }
 
     pub(crate) fn submit(
@@ -53,11 +70,9 @@ impl<P: Platform> Control<P> {
         entry: Entry,
         priority: Priority,
         origin: &Origin,
-    ) -> Result<(), RefusedEntry> {
-        match self.tag(tag).submit(entry.into_task(), priority, origin) {
-            Ok(_wake) => Ok(()),
-            Err(refused) => Err(RefusedEntry::from(refused)),
-        }
+    ) -> Result<Wake, RefusedEntry> {
+        let submitted = self.tag(tag).submit(entry.into_task(), priority, origin);
+        submitted.map_err(RefusedEntry::from)
     }
 
     /// Submits an entry that was accepted before it was due, whatever the limits of the inboxes.
@@ -67,12 +82,10 @@ impl<P: Platform> Control<P> {
         entry: Entry,
         priority: Priority,
         origin: &Origin,
-    ) -> Result<(), RefusedEntry> {
+    ) -> Result<Wake, RefusedEntry> {
         let task = entry.into_task();
-        match self.tag(tag).submit_accepted(task, priority, origin) {
-            Ok(_wake) => Ok(()),
-            Err(refused) => Err(RefusedEntry::from(refused)),
-        }
+        let submitted = self.tag(tag).submit_accepted(task, priority, origin);
+        submitted.map_err(RefusedEntry::from)
     }
 
     /// Submits an entry that this one worker must run.
@@ -132,8 +145,34 @@ impl<P: Platform> Worker<'_, P> {
         match self.core.next() {
             parkade_core::Next::Run(task) => Next::Run(entry(task)),
             parkade_core::Next::Park(state) => Next::Park(state),
-            // The runtime asks nobody to retire, so either means to leave.
-            parkade_core::Next::Stop | parkade_core::Next::Retire => Next::Stop,
+            parkade_core::Next::Stop => Next::Stop,
+            parkade_core::Next::Retire => Next::Retire,
+        }
+    }
+
+    fn tag(&self) -> TagIndex {
+        self.core.slot().tag
+    }
+
+    /// Asks for another worker if, beside the task that is about to run, more have been seen to wait.
+    #[inline]
+    pub(crate) fn pass_on_what_waits(&self) {
+        if self.core.take_unmet() {
+            self.scaler.nobody_idle(self.tag());
+        }
+    }
+
+    /// Says that the task at hand is about to block. Once for each [`unblock`](Worker::unblock).
+    pub(crate) fn block(&self) {
+        if self.blocked.replace(self.blocked.get() + 1) == 0 {
+            self.scaler.block(self.control, self.tag());
+        }
+    }
+
+    pub(crate) fn unblock(&self) {
+        self.blocked.set(self.blocked.get() - 1);
+        if self.blocked.get() == 0 {
+            self.scaler.unblock(self.control, self.tag());
         }
     }
 
@@ -155,7 +194,34 @@ impl<P: Platform> Worker<'_, P> {
             self.push_above_forks(task)
         };
         match pushed {
-            Ok(_wake) => Ok(()),
+            Ok(wake) => {
+                self.scaler.heed(self.tag(), wake);
+                Ok(())
+            }
+            Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
+    /// Queues a future that is to go on, behind all that is queued with this worker; with high priority behind all
+    /// that has it, as long as the tag takes tasks.
+    pub(crate) fn requeue(&self, entry: Entry, priority: Priority) -> Result<(), RefusedEntry> {
+        let mut task = entry.into_task();
+        if priority == Priority::High {
+            let tag = self.core.tag();
+            // The origin chooses among inboxes, and there is one of high priority.
+            match tag.submit_accepted(task, priority, &Origin::new(0)) {
+                Ok(wake) => {
+                    self.scaler.heed(self.tag(), wake);
+                    return Ok(());
+                }
+                Err(refused) => task = refused.task,
+            }
+        }
+        match self.core.requeue(task) {
+            Ok(wake) => {
+                self.scaler.heed(self.tag(), wake);
+                Ok(())
+            }
             Err(refused) => Err(RefusedEntry::from(refused)),
         }
     }
@@ -179,7 +245,8 @@ impl<P: Platform> Worker<'_, P> {
     #[inline]
     pub(crate) fn fork(&self, entry: Entry) -> Result<(), RefusedEntry> {
         match self.core.fork(entry.into_task()) {
-            Ok(_wake) => {
+            Ok(wake) => {
+                self.scaler.heed(self.tag(), wake);
                 self.forks.set(self.forks.get() + 1);
                 Ok(())
             }

@@ -12,6 +12,8 @@ use crate::panics::Panics;
 pub(crate) struct WorkerCounts {
     ran: AtomicUsize,
     panicked: AtomicUsize,
+    /// Odd while the worker is inside a task, and never the same for two of them.
+    turn: AtomicUsize,
     panics: Panics,
     /// How long its tasks had waited, if that is measured.
     latency: Option<Recorder>,
@@ -31,12 +33,38 @@ impl WorkerCounts {
     }
 
     /// Counts a task that has run to its end, and deals with its panic as the policy says. Only the worker that
-    /// owns these counts may call it.
+    /// owns these counts may call it, and only before anybody is told of the end.
     pub(crate) fn count_run(&self, panic: Option<&(dyn Any + Send)>) {
         bump(&self.ran);
         if let Some(payload) = panic {
             self.count_panic(payload);
         }
+        self.leave_task();
+    }
+
+    /// Says that the worker is inside a task from now on, or still, when it has counted one that it ran in place.
+    #[inline]
+    pub(crate) fn enter_task(&self) {
+        self.turn_to(1);
+    }
+
+    /// Says that the worker is about to look for another task, unless it has said so already.
+    #[inline]
+    pub(crate) fn leave_task(&self) {
+        self.turn_to(0);
+    }
+
+    fn turn_to(&self, parity: usize) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        if turn % 2 != parity {
+            self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Which task the worker is inside, if it is inside one: a number that no other one of it has.
+    pub(crate) fn task(&self) -> Option<usize> {
+        let turn = self.turn.load(Ordering::Relaxed);
+        (turn % 2 == 1).then_some(turn)
     }
 
     /// Counts a panic, and deals with it as the policy says. Only the worker that owns these counts may call it.

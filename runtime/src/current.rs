@@ -9,17 +9,22 @@
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parkade_core::{Origin, Slot, TagIndex, WorkerIndex};
+use parkade_core::{Origin, Priority, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
 use crate::control::Worker;
 use crate::counts::WorkerCounts;
+use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
 use crate::process::Process;
+use crate::refused::RefusedReason;
 use crate::shared::Shared;
 use crate::stop::Stopping;
+use crate::timer::Timer;
+use crate::timers::queue::Due;
 
 /// A tag of one particular runtime, or one worker of it. Only to be compared.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +94,8 @@ struct Work {
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
     stopping: NonNull<Stopping>,
+    /// The worker's `Arc<Shared<B>>`.
+    shared: NonNull<()>,
     ops: &'static WorkerOps,
 }
 
@@ -98,8 +105,16 @@ struct WorkerOps {
     clear_husk: unsafe fn(NonNull<()>, NonNull<Header>),
     /// [`Worker::fork`].
     fork: unsafe fn(NonNull<()>, Entry) -> Result<(), RefusedEntry>,
+    /// [`Worker::block`].
+    block: unsafe fn(NonNull<()>),
+    /// [`Worker::unblock`].
+    unblock: unsafe fn(NonNull<()>),
     /// [`Worker::take_fork`].
     take_fork: unsafe fn(NonNull<()>, NonNull<Header>) -> Option<Entry>,
+    /// [`Worker::requeue`].
+    requeue: unsafe fn(NonNull<()>, Entry, Priority) -> Result<(), RefusedEntry>,
+    /// An alarm of the runtime at [`Work::shared`].
+    silent_alarm: unsafe fn(NonNull<()>, Due) -> Result<Timer<()>, RefusedReason>,
 }
 
 /// The work of the worker on this thread, while it is sure to be noted.
@@ -126,10 +141,35 @@ impl Noted {
         unsafe { (self.0.ops.fork)(self.0.worker, entry) }
     }
 
+    /// See [`Worker::block`].
+    pub(crate) fn block(&self) {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.block)(self.0.worker) };
+    }
+
+    /// See [`Worker::unblock`].
+    pub(crate) fn unblock(&self) {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.unblock)(self.0.worker) };
+    }
+
     /// See [`Worker::take_fork`].
     pub(crate) fn take_fork(&self, fork: NonNull<Header>) -> Option<Entry> {
         // SAFETY: as in `clear_husk`.
         unsafe { (self.0.ops.take_fork)(self.0.worker, fork) }
+    }
+
+    /// See [`Worker::requeue`].
+    pub(crate) fn requeue(&self, entry: Entry, priority: Priority) -> Result<(), RefusedEntry> {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.0.ops.requeue)(self.0.worker, entry, priority) }
+    }
+
+    /// An alarm of this worker's runtime that does nothing but end.
+    pub(crate) fn silent_alarm(&self, due: Due) -> Result<Timer<()>, RefusedReason> {
+        // SAFETY: noted, as in `clear_husk`, so what the worker's thread shares is alive, and the function is for
+        // its type.
+        unsafe { (self.0.ops.silent_alarm)(self.0.shared, due) }
     }
 }
 
@@ -144,9 +184,26 @@ impl WorkerOps {
                 // SAFETY: as above.
                 unsafe { live_worker::<B>(&worker) }.fork(entry)
             },
+            block: |worker| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.block();
+            },
+            unblock: |worker| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.unblock();
+            },
             take_fork: |worker, fork| {
                 // SAFETY: as above.
                 unsafe { live_worker::<B>(&worker) }.take_fork(fork)
+            },
+            requeue: |worker, entry, priority| {
+                // SAFETY: as above.
+                unsafe { live_worker::<B>(&worker) }.requeue(entry, priority)
+            },
+            silent_alarm: |shared, due| {
+                // SAFETY: `Noted` passes what these were noted with, which outlives the call.
+                let shared = unsafe { shared.cast::<Arc<Shared<B>>>().as_ref() };
+                future::silent_alarm(shared, due)
             },
         }
     }
@@ -173,7 +230,7 @@ fn next_seed() -> usize {
 
 /// Runs `body` as a worker of `shared`: until it returns or unwinds, this thread is that worker.
 pub(crate) fn as_worker<B: Backend, R>(
-    shared: &Shared<B>,
+    shared: &Arc<Shared<B>>,
     slot: Slot,
     counts: &WorkerCounts,
     worker: &Worker<'_, B>,
@@ -188,7 +245,7 @@ pub(crate) fn as_worker<B: Backend, R>(
             }));
         }
     }
-    let home = Home::of_worker(shared, slot.tag, slot.worker);
+    let home = Home::of_worker(&**shared, slot.tag, slot.worker);
     // The references outlive this call, and what is noted of them goes before it ends.
     let _over = Over(home);
     NOTE.set(Some(Note {
@@ -197,6 +254,7 @@ pub(crate) fn as_worker<B: Backend, R>(
             counts: NonNull::from(counts),
             worker: NonNull::from(worker).cast(),
             stopping: NonNull::from(&shared.stopping),
+            shared: NonNull::from(shared).cast(),
             ops: WorkerOps::of::<B>(),
         }),
     }));

@@ -6,10 +6,16 @@
 
 use std::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::sync::OnceLock;
 
 use crate::backend::selected::Runtime;
+use crate::future;
 use crate::handle::JoinHandle;
+use crate::refused::RefusedReason;
+use crate::task::Task;
+use crate::timer::Timer;
+use crate::timers::queue::Due;
 
 static GLOBAL: OnceLock<Runtime> = OnceLock::new();
 
@@ -92,6 +98,30 @@ where
     T: Send + 'static,
 {
     global().spawn(task)
+}
+
+/// Spawns a future in the default tag of the [`global`] runtime; see [`TagRef::spawn_async`](crate::TagRef::spawn_async).
+///
+/// # Panics
+///
+/// As for [`global`].
+///
+/// ```
+/// let answer = parkade::spawn_async(async { 6 * 7 });
+/// assert_eq!(answer.join()?, 42);
+/// # Ok::<(), parkade::JoinError>(())
+/// ```
+pub fn spawn_async<F>(future: F) -> Task<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    global().spawn_async(future)
+}
+
+/// An alarm of the global runtime that does nothing but end.
+pub(crate) fn silent_alarm(due: Due) -> Result<Timer<()>, RefusedReason> {
+    future::silent_alarm(&global().shared, due)
 }
 
 /// There is a global runtime already. The one that was to become it comes back; dropping it stops it.

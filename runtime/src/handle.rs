@@ -1,9 +1,13 @@
 //! The handle to a task's outcome.
 
 use std::fmt;
+use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::blocking::Blocked;
 use crate::current::{self, Home};
 use crate::handled::Promised;
 use crate::join_error::JoinError;
@@ -16,8 +20,8 @@ use crate::join_error::JoinError;
 /// # Waiting inside a task
 ///
 /// A worker that [`join`](JoinHandle::join)s a task of its own tag that has not started runs it itself,
-/// so a parent may wait for its children on a single worker. Otherwise its thread sleeps and the tag has
-/// one worker less meanwhile. Tasks that wait for each other in a circle wait for ever, as with threads.
+/// so a parent may wait for its children on a single worker. Otherwise its thread sleeps, as
+/// [`blocking`](crate::blocking()). Tasks that wait for each other in a circle wait for ever, as with threads.
 ///
 /// ```
 /// use parkade::Runtime;
@@ -25,6 +29,27 @@ use crate::join_error::JoinError;
 /// let runtime = Runtime::builder().build()?;
 /// let handle = runtime.spawn(|| "done");
 /// assert_eq!(handle.join()?, "done");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Waiting inside a future
+///
+/// It is a future of what [`join`](JoinHandle::join) returns, on any executor. A poll never waits and runs nothing:
+/// a worker that awaits goes on with other tasks. Once it has been ready, the outcome is gone.
+///
+/// ```
+/// use parkade::Runtime;
+///
+/// let runtime = Runtime::builder().build()?;
+/// let parts = [1, 2, 3].map(|part| runtime.spawn(move || part * part));
+/// let sum = runtime.spawn_async(async {
+///     let mut sum = 0;
+///     for part in parts {
+///         sum += part.await?;
+///     }
+///     Ok::<_, parkade::JoinError>(sum)
+/// });
+/// assert_eq!(sum.join()??, 14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a handle that is dropped lets its task run unwatched; `spawn_detached` says that directly"]
@@ -56,6 +81,7 @@ impl<T: 'static> JoinHandle<T> {
             Ok(outcome) => return outcome,
             Err(promised) => promised,
         };
+        let _blocked = Blocked::now();
         loop {
             promised.wait(None);
             match promised.take() {
@@ -101,15 +127,33 @@ impl<T: 'static> JoinHandle<T> {
         if !home.is_in_this_process() {
             return Ok(promised.take().unwrap_or(Err(JoinError::Forked)));
         }
+        let _blocked = Blocked::now();
         // A deadline beyond the end of time is none.
         promised.wait(Instant::now().checked_add(timeout));
         promised.take().map_err(|promised| Self { promised, home })
+    }
+
+    /// Has no future woken any more that has polled this.
+    pub(crate) fn give_up(&mut self) {
+        self.promised.give_up();
     }
 
     /// Whether the task has ended, so that [`join`](JoinHandle::join) would not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.promised.is_done()
+    }
+}
+
+impl<T: 'static> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if !self.home.is_in_this_process() {
+            let outcome = self.promised.take_now();
+            return Poll::Ready(outcome.unwrap_or(Err(JoinError::Forked)));
+        }
+        self.promised.poll(context)
     }
 }
 

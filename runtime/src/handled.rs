@@ -12,6 +12,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use crate::counts::WorkerCounts;
@@ -260,14 +261,36 @@ impl<T: 'static> Promised<T> {
     }
 
     /// Takes the outcome, or comes back if there is none yet.
-    pub(crate) fn take(self) -> Result<Outcome<T>, Self> {
+    pub(crate) fn take(mut self) -> Result<Outcome<T>, Self> {
+        self.take_now().ok_or(self)
+    }
+
+    /// Takes the outcome if it is there. Taken once more it is an error that says: dropped.
+    pub(crate) fn take_now(&mut self) -> Option<Outcome<T>> {
         if !self.is_done() {
-            return Err(self);
+            return None;
         }
         let take = self.ops().take;
         // SAFETY: this is the handle, and the job is done.
         let outcome = unsafe { take(self.0) };
-        Ok(outcome.unwrap_or(Err(JoinError::Dropped)))
+        Some(outcome.unwrap_or(Err(JoinError::Dropped)))
+    }
+
+    /// Has nobody woken any more.
+    pub(crate) fn give_up(&mut self) {
+        // SAFETY: this is the job's handle, borrowed exclusively.
+        unsafe { self.latch().give_up() };
+    }
+
+    /// Takes the outcome, or has the context's task woken when it is there.
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Outcome<T>> {
+        // SAFETY: this is the job's handle, borrowed exclusively.
+        if unsafe { self.latch().poll(context) } {
+            // Registered too late means done too; this reads it once more, by which the outcome is complete.
+            self.take_now().map_or(Poll::Pending, Poll::Ready)
+        } else {
+            Poll::Pending
+        }
     }
 
     /// Runs the task on this thread if nobody has begun with it; else comes back. Counted by whoever calls.
@@ -295,6 +318,7 @@ impl<T: 'static> Promised<T> {
     ) -> Result<Outcome<T>, Self> {
         let outcome = self.claim_here(clear_husk)?;
         count(counts, &outcome);
+        counts.enter_task();
         Ok(outcome)
     }
 
@@ -311,6 +335,7 @@ impl<T: 'static> Promised<T> {
 
 impl<T: 'static> Drop for Promised<T> {
     fn drop(&mut self) {
+        self.give_up();
         let free = self.ops().free;
         // The reference to the latch ends with this statement, before the other side may free the job.
         let left = self.latch().state.leave_handle();

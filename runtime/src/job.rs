@@ -7,15 +7,21 @@
 //! This file also has the simplest job, a detached closure: header and closure, so that a closure with
 //! one captured pointer takes [two words](DETACHED_WORDS). A job with a handle is in `handled.rs`.
 //!
+//! A future that is to be polled is an entry too. Its memory is async-task's, and begins with no header of ours:
+//! the lowest bit of the word, which is clear in the address of a job, [tells](POLL) the two apart. So a future takes
+//! no second allocation, and a closure one predictable branch.
+//!
 //! # Panics
 //!
 //! Whatever belongs to the user is called or dropped inside `catch_unwind`: a worker survives its tasks.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
+use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 
+use async_task::Runnable;
 use parkade_core::Task;
 
 use crate::counts::{DropCount, WorkerCounts};
@@ -24,6 +30,10 @@ use crate::refused::{Refused, RefusedReason};
 /// The size of a detached job whose closure captures one pointer, in words.
 #[cfg(test)]
 const DETACHED_WORDS: usize = 2;
+
+/// The bit of an entry's word that says: not a job, but a [`Runnable`]. Both are aligned to words, and the
+/// runnable's memory begins with an atomic one.
+const POLL: usize = 1;
 
 /// The first field of every job.
 ///
@@ -82,6 +92,13 @@ impl Entry {
         Self(header)
     }
 
+    /// The claim to one poll of a future, or to its end.
+    pub(crate) fn of_future(runnable: Runnable) -> Self {
+        let address = runnable.into_raw();
+        assert_eq!(address.addr().get() & POLL, 0, "aligned");
+        Self(address.map_addr(|address| address | POLL).cast())
+    }
+
     /// The word for the core's queues.
     pub(crate) fn into_task(self) -> Task {
         Task::from_ptr(self.into_header().as_ptr().cast())
@@ -128,8 +145,22 @@ impl Entry {
         self.0
     }
 
+    /// Lets a future's entry go without a use: for the copy of one in a forked process.
+    pub(crate) fn forget(self) {
+        let _leaked = self.into_header();
+    }
+
     fn perform(self, order: Order<'_>) {
         let header = self.into_header();
+        if let Some(address) = NonZero::new(header.addr().get() & !POLL)
+            && address != header.addr()
+        {
+            let runnable = header.map_addr(|_| address).cast();
+            // SAFETY: the word with that bit is that of a runnable (`of_future`), whose address this is, and
+            // the entry's claim to it has just been consumed.
+            let runnable = unsafe { Runnable::from_raw(runnable) };
+            return perform_poll(runnable, order);
+        }
         // SAFETY: an entry's job lives until the entry is used, and this uses it.
         let perform = unsafe { (*header.as_ptr()).perform };
         // SAFETY: the header is the first field of the job that `perform` was written for (`Header::new`),
@@ -158,6 +189,28 @@ pub(crate) trait Body<T> {
 impl<T, F: FnOnce() -> T> Body<T> for F {
     fn call(self) -> T {
         self()
+    }
+}
+
+/// Carries out an order for a future. Not inlined: a closure runs without it.
+///
+/// A poll is counted before it is made, because whoever waits for the future may look when it ends. Its panic has been
+/// counted and is its outcome by the time it returns (see `spawned.rs`).
+#[inline(never)]
+fn perform_poll(runnable: Runnable, order: Order<'_>) {
+    match order {
+        Order::Run(counts) => {
+            counts.count_run(None);
+            drop_quietly(panic::catch_unwind(|| runnable.run()));
+        }
+        Order::Abandon(dropped) => {
+            if let Some(dropped) = dropped {
+                dropped.count();
+            }
+            drop_quietly(runnable);
+        }
+        Order::Refuse(_) => drop_quietly(runnable),
+        Order::Clear(back) => *back = Some(Entry::of_future(runnable)),
     }
 }
 
@@ -243,6 +296,11 @@ pub(crate) fn offer_detached<F: Body<()> + Send + 'static>(
             reason,
         }
     })
+}
+
+/// Calls what is the user's, such as a waker; a panic ends here.
+pub(crate) fn call_quietly(call: impl FnOnce()) {
+    drop_quietly(panic::catch_unwind(AssertUnwindSafe(call)));
 }
 
 /// Drops a value of the user's; a panic of its destructor ends here.
@@ -343,5 +401,29 @@ mod tests {
         detached(move || drop(bomb)).run(&counts);
         assert_eq!((counts.ran(), counts.panicked()), (1, 1));
         drop_quietly(Bomb(true));
+    }
+
+    #[test]
+    fn a_future_is_an_entry_without_a_second_allocation() {
+        let counts = WorkerCounts::default();
+        let dropped = DropCount::default();
+        let token = Arc::new(());
+        let entry = || {
+            let token = Arc::clone(&token);
+            let future = async move { drop(token) };
+            let (runnable, task) = async_task::spawn(future, drop);
+            task.detach();
+            Entry::of_future(runnable)
+        };
+        // SAFETY: the task is made by `into_task`.
+        let through_a_queue = |entry: Entry| unsafe { Entry::from_task(entry.into_task()) };
+        through_a_queue(entry()).run(&counts);
+        through_a_queue(entry()).abandon(&dropped);
+        entry().refuse(RefusedReason::Full);
+        drop(entry());
+        let waiting = entry().clear().expect("a future is no husk");
+        waiting.run(&counts);
+        assert_eq!((counts.ran(), counts.panicked(), dropped.get()), (2, 0, 1));
+        assert_eq!(Arc::strong_count(&token), 1, "each future was dropped");
     }
 }

@@ -159,6 +159,7 @@ where
         let outcome = run(second);
         work.counts()
             .count_run(outcome.as_ref().err().map(|payload| &**payload));
+        work.counts().enter_task();
         outcome
     };
     let mut job = StackJob::new(second);

@@ -17,7 +17,8 @@ pub enum JoinError {
     Panicked(PanicPayload),
     /// The task was accepted and then dropped without having run: its runtime stopped by
     /// [`Policy::Abandon`](crate::Policy::Abandon), or the stop's deadline passed; or it was a timer's, and not due
-    /// when the runtime stopped or it was cancelled.
+    /// when the runtime stopped or it was cancelled; or it was a future that had not
+    /// ended when the runtime had. Or its outcome has been taken already, by a poll that was ready.
     Dropped,
     /// The task belongs to the process that this one was forked from, and nothing is known of it here.
     Forked,
@@ -107,7 +108,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Panicked(payload) => write!(f, "the task panicked: {payload}"),
-            Self::Dropped => f.write_str("the task was dropped before it ran"),
+            Self::Dropped => f.write_str("the task was dropped before it ran to its end"),
             Self::Forked => {
                 f.write_str("the task belongs to the process that this one was forked from")
             }

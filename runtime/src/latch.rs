@@ -1,4 +1,4 @@
-//! Waiting for a job: one thread sleeps until the other declares the outcome stored.
+//! Waiting for a job: one thread sleeps, or a future is not polled, until the other declares the outcome stored.
 //!
 //! # Protocol
 //!
@@ -6,6 +6,10 @@
 //! `thread::park` until it reads `DONE`. The finisher sets `DONE`; if that met a `WAITER` it takes the
 //! thread out of the slot, *gives up its reference to the job*, and only then unparks. A `Thread` is a
 //! counted reference of its own, so the unpark touches nothing that the waiter may have freed (I6).
+//!
+//! A future that waits does the same with its [`Waker`], and returns instead of sleeping. When it is polled again
+//! the slot may be full, and `WAITER` set: it takes `WAITER` back first, and with it the slot, unless the finisher has
+//! come. A waker is a counted reference as well.
 //!
 //! # Why std's park is right here
 //!
@@ -16,18 +20,26 @@
 //! some later `park` of that thread returns on; std allows that to every caller of `park`.
 
 use std::fmt;
+use std::task::{Context, Waker};
 use std::time::Instant;
 
+use crate::job::{call_quietly, drop_quietly};
 use crate::state::{Finished, Left, State};
 use crate::sync::{self, Thread, UnsafeCell, left_out};
 
-/// The state of a job and the thread that waits for it.
+/// The state of a job, and the thread or future that waits for it.
 ///
 /// The functions take a pointer where the job may be freed by the other side before they return: no
 /// reference to the latch may live at that moment.
 pub(crate) struct Latch {
     pub(crate) state: State,
-    waiter: UnsafeCell<Option<Thread>>,
+    waiter: UnsafeCell<Option<Waiter>>,
+}
+
+/// Who is to be told.
+enum Waiter {
+    Thread(Thread),
+    Future(Waker),
 }
 
 // SAFETY: `state` is atomic, and `waiter` is accessed by one side at a time: by the handle, except from
@@ -53,12 +65,8 @@ impl Latch {
         if self.state.is_done() {
             return true;
         }
-        let this_thread = sync::current();
-        self.waiter.with_mut(|slot| {
-            // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
-            unsafe { *slot = Some(this_thread) };
-        });
-        if !self.state.register_waiter() {
+        // SAFETY: the caller's obligation is the same.
+        if !unsafe { self.register(Waiter::Thread(sync::current())) } {
             return true;
         }
         while !self.state.is_done() {
@@ -76,6 +84,59 @@ impl Latch {
         true
     }
 
+    /// True if the outcome is stored; else the waker is woken once it is, unless a later call replaces it. Whoever
+    /// takes it asks [`State::is_done`] first.
+    ///
+    /// # Safety
+    ///
+    /// Only the job's handle may call it, from one thread at a time.
+    pub(crate) unsafe fn poll(&self, context: &Context<'_>) -> bool {
+        if self.state.is_done() {
+            return true;
+        }
+        let waiter = Waiter::Future(context.waker().clone());
+        // SAFETY: the caller's obligation is the same.
+        !unsafe { self.register(waiter) }
+    }
+
+    /// Leaves word of who waits, in place of who did; false if the outcome came first.
+    ///
+    /// # Safety
+    ///
+    /// Only the job's handle may call it, from one thread at a time.
+    unsafe fn register(&self, waiter: Waiter) -> bool {
+        // An earlier poll may have left its waker.
+        if self.state.has_waiter()
+            && !left_out("latch.poll.withdraw")
+            && !self.state.withdraw_waiter()
+        {
+            return false;
+        }
+        let former = self.waiter.with_mut(|slot| {
+            // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
+            unsafe { (*slot).replace(waiter) }
+        });
+        let registered = self.state.register_waiter();
+        // Not before, because a waker's destructor is the user's.
+        drop_quietly(former);
+        registered
+    }
+
+    /// Forgets whoever an earlier [`poll`](Latch::poll) has registered, unless the outcome is there.
+    ///
+    /// # Safety
+    ///
+    /// Only the job's handle may call it, from one thread at a time.
+    pub(crate) unsafe fn give_up(&self) {
+        if self.state.has_waiter() && !self.state.is_done() && self.state.withdraw_waiter() {
+            let former = self.waiter.with_mut(|slot| {
+                // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
+                unsafe { (*slot).take() }
+            });
+            drop_quietly(former);
+        }
+    }
+
     /// Sleeps until the finisher has left the job: for a waiter whose own frame the job is.
     ///
     /// `DONE` is not enough for it, because the finisher that has set it may still be on its way to the slot.
@@ -87,13 +148,9 @@ impl Latch {
         if self.state.has_entry_left() {
             return;
         }
-        let this_thread = sync::current();
-        self.waiter.with_mut(|slot| {
-            // SAFETY: `WAITER` is not set, so the slot is the handle's, and the caller is the handle.
-            unsafe { *slot = Some(this_thread) };
-        });
         // If the outcome came first, the entry has left with it.
-        self.state.register_waiter();
+        // SAFETY: the caller's obligation is the same.
+        unsafe { self.register(Waiter::Thread(sync::current())) };
         let early = left_out("latch.wait.left");
         while !(self.state.has_entry_left() || early && self.state.is_done()) {
             sync::park();
@@ -121,8 +178,10 @@ impl Latch {
                     unsafe { (*slot).take() }
                 });
                 let left = early.unwrap_or_else(|| state.leave_entry());
-                if let Some(thread) = waiting {
-                    thread.unpark();
+                match waiting {
+                    Some(Waiter::Thread(thread)) => thread.unpark(),
+                    Some(Waiter::Future(waker)) => call_quietly(|| waker.wake()),
+                    None => {}
                 }
                 left
             }

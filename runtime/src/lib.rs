@@ -33,6 +33,10 @@
 //!   submits many at once, a [`broadcast`](RuntimeOn::broadcast) has each worker run a copy.
 //! * [`after`](RuntimeOn::after) and [`every`](RuntimeOn::every) spawn later, and again and again;
 //!   [`alarm`](RuntimeOn::alarm) needs no worker; [`sleep()`] is a task's pause that a stop ends.
+//! * A tag grows and shrinks within bounds ([`Tag`] says when), [`resize`](TagRef::resize) sets another number, and
+//!   [`blocking()`] says that a task is about to wait, so that another worker may take its place.
+//! * [`spawn_async`](RuntimeOn::spawn_async) runs a future on the same workers and returns a [`Task`]; a [`JoinHandle`]
+//!   is a future too; [`block_on`] waits for one in a thread, and [`future`] has pauses and timeouts to await.
 //! * Work that borrows: [`join()`] runs two closures, [`scope`](RuntimeOn::scope) any number of tasks,
 //!   [`for_each`](RuntimeOn::for_each), [`map`](RuntimeOn::map) and [`chunks`](RuntimeOn::chunks) a loop over a
 //!   slice or a range. They return when all has ended, and then go on with a panic if there was one. Nothing of
@@ -65,6 +69,7 @@ struct FrontPage;
 pub mod backend;
 
 mod batch;
+mod blocking;
 mod broadcast;
 mod build_error;
 mod builder;
@@ -72,7 +77,11 @@ mod control;
 mod counts;
 mod cpu_list;
 mod current;
+pub mod future;
 #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+mod global;
+#[cfg(not(any(feature = "std", all(feature = "linux", target_os = "linux"))))]
+#[path = "no_global.rs"]
 mod global;
 mod handle;
 mod handled;
@@ -82,6 +91,7 @@ mod join;
 mod join_error;
 mod latch;
 mod latency;
+mod live;
 mod metrics;
 #[cfg(all(test, parkade_loom))]
 mod models;
@@ -92,19 +102,23 @@ mod process;
 mod prometheus;
 mod refused;
 mod report;
+mod resize;
 mod runtime;
+mod scaler;
 mod scope;
 #[cfg(feature = "serde")]
 mod serialize;
 mod shared;
 mod shared_index;
 mod sleep;
+mod spawned;
 mod stack_job;
 mod start;
 mod state;
 mod stop;
 mod sync;
 mod tag;
+mod task;
 mod timer;
 mod timers;
 pub mod topology;
@@ -119,11 +133,13 @@ mod worker_metrics;
 #[doc(inline)]
 pub use backend::selected::*;
 pub use batch::{Batch, BatchRefused};
+pub use blocking::blocking;
 pub use build_error::BuildError;
 pub use builder::{DEFAULT_TAG, OnThreadError, RuntimeBuilder};
 pub use cpu_list::{CpuList, CpuListError};
+pub use future::block_on;
 #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-pub use global::{GlobalAlreadySet, global, set_global, spawn};
+pub use global::{GlobalAlreadySet, global, set_global, spawn, spawn_async};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
 pub use join::join;
@@ -135,11 +151,13 @@ pub use parkade_core::{Activity, Priority};
 pub use plan::{MAX_RUN_QUEUE, MAX_WORKERS};
 pub use refused::{Refused, RefusedReason};
 pub use report::{Report, StillRunning};
+pub use resize::ResizeError;
 pub use runtime::{RuntimeOn, TagRef, UnknownTag};
 pub use scope::Scope;
 pub use shared_index::Divide;
 pub use sleep::{Stopped, sleep};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};
+pub use task::Task;
 pub use timer::{Interval, Timer};
 pub use worker_metrics::WorkerMetrics;

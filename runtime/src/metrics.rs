@@ -14,7 +14,8 @@ use crate::worker_metrics::WorkerMetrics;
 ///
 /// Each number is exact at some moment of the recent past; a snapshot of a runtime that rests is exact as
 /// a whole, and then `spawned = ran + dropped`, but for tasks of a batch that a worker joined before the
-/// batch was refused: they ran and were never spawned.
+/// batch was refused: they ran and were never spawned; and for futures. Each poll of one counts as a task, spawned by
+/// a wake; a future that still waited when the runtime had ended is dropped, and no wake had spawned it.
 ///
 /// ```
 /// use parkade::Runtime;
@@ -91,11 +92,22 @@ pub struct TagMetrics {
     pub searching: usize,
     /// Workers that do not run on the CPUs that they were asked to.
     pub misplaced: usize,
-    /// Workers whose threads could not be started.
+    /// Workers whose threads could not be started, of those that the tag is to have at least.
     pub missing: usize,
     /// How long tasks have waited between their creation and their start, if
     /// [`measure_latency`](crate::RuntimeBuilder::measure_latency) is on; not in a forked child.
     pub latency: Option<Latency>,
+    /// Workers that the tag is to have at least: [`Tag::workers`](crate::Tag::workers), or what
+    /// [`resize`](crate::TagRef::resize) said.
+    pub wanted: usize,
+    /// Workers inside [`blocking`](crate::blocking()) or [`sleep`](crate::sleep()).
+    pub blocked: usize,
+    /// Workers that have started after the runtime.
+    pub grown: usize,
+    /// Workers that have retired: their threads have ended.
+    pub retired: usize,
+    /// Times that a worker could not be started after the runtime.
+    pub failed_starts: usize,
 }
 
 impl Metrics {
@@ -144,6 +156,7 @@ impl TagMetrics {
         let dropped = tag.dropped.get();
         let queued_first = shared.control.tag(TagIndex(index)).queued_first();
         let core = shared.control.counters(TagIndex(index));
+        let scaling = shared.scaler.counts(TagIndex(index));
         Self {
             name: tag.name.clone(),
             spawned: core.spawned,
@@ -161,10 +174,15 @@ impl TagMetrics {
             // Read a moment later, in which a worker may have changed or left.
             idle: core.idle.min(present),
             searching: core.searching.min(present),
-            misplaced: tag.misplaced.get(),
-            missing: tag.seats.len() - shared.stopping.started_in(TagIndex(index)),
             // In a child a worker may have held its lock at the fork.
             latency: shared.process.is_this().then(|| tag.latency()).flatten(),
+            misplaced: tag.misplaced(),
+            missing: scaling.missing,
+            wanted: scaling.wanted,
+            blocked: scaling.blocked,
+            grown: scaling.grown,
+            retired: scaling.retired,
+            failed_starts: scaling.failed_starts,
         }
     }
 
@@ -212,6 +230,11 @@ impl Add<&Self> for TagMetrics {
             misplaced: self.misplaced + other.misplaced,
             missing: self.missing + other.missing,
             latency: latency::both(self.latency, other.latency.as_ref()),
+            wanted: self.wanted + other.wanted,
+            blocked: self.blocked + other.blocked,
+            grown: self.grown + other.grown,
+            retired: self.retired + other.retired,
+            failed_starts: self.failed_starts + other.failed_starts,
         }
     }
 }
@@ -255,6 +278,13 @@ impl fmt::Display for Metrics {
             }
         }
         for row in &self.tags {
+            if row.grown + row.retired + row.failed_starts + row.blocked > 0 {
+                write!(
+                    f,
+                    "\nscaling of tag {:?}: {} wanted, {} blocked, {} started later, {} retired, {} starts failed",
+                    row.name, row.wanted, row.blocked, row.grown, row.retired, row.failed_starts
+                )?;
+            }
             if row.misplaced > 0 {
                 write!(
                     f,

@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Once};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
 use loom::thread;
@@ -24,6 +25,7 @@ use crate::handled::{Promised, in_scope, promised};
 use crate::job::Entry;
 use crate::join_error::JoinError;
 use crate::stack_job::{Ended, StackJob};
+use crate::sync;
 
 /// What a closure captures and a task returns; its uses are counted.
 struct Token {
@@ -196,6 +198,80 @@ fn a_closure_is_claimed_once() {
             Err(promised) => join(promised).unwrap().read(),
         }
         assert_eq!(worker.join().unwrap() + here.ran(), 1);
+    });
+}
+
+/// A waker that unparks a thread.
+struct Unpark(sync::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls, and sleeps until its waker is woken, as an executor does.
+fn block_on(promised: &mut Promised<Token>) -> Result<Token, JoinError> {
+    let waker = Waker::from(Arc::new(Unpark(sync::current())));
+    loop {
+        match promised.poll(&Context::from_waker(&waker)) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => sync::park(),
+        }
+    }
+}
+
+/// Polls once, with a waker that wakes nobody.
+fn poll(promised: &mut Promised<Token>) -> Poll<Result<Token, JoinError>> {
+    promised.poll(&Context::from_waker(Waker::noop()))
+}
+
+/// W13. A future is polled while the task ends, and frees its side while the finisher is anywhere up to the wake.
+#[test]
+fn a_future_frees_its_job_under_the_finisher() {
+    explore(200, |entry, mut promised| {
+        let worker = worker(entry);
+        block_on(&mut promised).unwrap().read();
+        drop(promised);
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// W13. Polled with one waker and then with another, while the task ends: the latter is woken, or none is needed.
+#[test]
+fn a_poll_replaces_the_waker_of_the_last() {
+    explore(400, |entry, mut promised| {
+        let worker = worker(entry);
+        let outcome = match poll(&mut promised) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => block_on(&mut promised),
+        };
+        outcome.unwrap().read();
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// A handle that was polled is joined by its thread, which takes the waker's place.
+#[test]
+fn a_thread_replaces_a_waker() {
+    explore(400, |entry, mut promised| {
+        let worker = worker(entry);
+        match poll(&mut promised) {
+            Poll::Ready(outcome) => outcome.unwrap().read(),
+            Poll::Pending => join(promised).unwrap().read(),
+        }
+        assert_eq!(worker.join().unwrap(), 1);
+    });
+}
+
+/// A handle that was polled is dropped: it takes its waker back, or the finisher has it.
+#[test]
+fn a_polled_handle_is_dropped_under_the_finisher() {
+    explore(100, |entry, mut promised| {
+        let worker = worker(entry);
+        drop(poll(&mut promised));
+        drop(promised);
+        assert_eq!(worker.join().unwrap(), 1);
     });
 }
 

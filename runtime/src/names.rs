@@ -46,11 +46,11 @@ pub(crate) fn labels(prefix: &str, tags: &[(&str, usize)]) -> Vec<String> {
     labels
 }
 
-/// The name of the timer thread: the prefix, cut if need be, and `timer`. A worker's name ends in a number.
-pub(crate) fn timer_thread(prefix: &str) -> String {
-    const TIMER: &str = "timer";
-    let front = &prefix[..prefix.floor_char_boundary(MAX_NAME - TIMER.len())];
-    format!("{front}{TIMER}")
+/// The name of a thread that is no worker: the prefix, cut if need be, and what it is. A worker's name ends in
+/// a number.
+pub(crate) fn own_thread(prefix: &str, what: &str) -> String {
+    let front = &prefix[..prefix.floor_char_boundary(MAX_NAME - what.len())];
+    format!("{front}{what}")
 }
 
 fn digits(number: usize) -> usize {
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn the_timer_thread_is_named_too() {
-        assert_eq!(timer_thread("pk-"), "pk-timer");
-        assert_eq!(timer_thread("a-long-service-"), "a-long-sertimer");
+        assert_eq!(own_thread("pk-", "timer"), "pk-timer");
+        assert_eq!(own_thread("a-long-service-", "timer"), "a-long-sertimer");
     }
 
     #[test]

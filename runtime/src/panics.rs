@@ -26,6 +26,7 @@ use crate::trace;
 /// | a start, stop, park or unpark hook | yes | nothing more | aborts | called |
 /// | a part of a `join` or a loop, a task of a scope | yes, if a worker ran it | the call panics when all has ended | aborts, if a worker ran it | called, if a worker ran it; then as `Carry` |
 /// | a timed task | as a task with a handle | | | |
+/// | a future, in a poll | yes | its task has the payload | aborts | called, then as `Carry` |
 /// | a turn of an interval | yes | there is no further turn | aborts | called, then as `Carry` |
 /// | an alarm | in the timers' numbers | its handle has the payload | as `Carry` | as `Carry` |
 /// | the handler | yes | – | – | it ends there |

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::num::NonZero;
 use std::thread;
+use std::time::Duration;
 
 use parkade_core::TagConfig;
 
@@ -12,13 +13,17 @@ use crate::cpu_list::{CpuList, Ranges};
 use crate::hooks::WorkerInfo;
 use crate::names;
 use crate::panics::PanicPolicy;
+use crate::scaler::tally::Bounds;
 use crate::tag::{Pinning, Tag};
 
-/// The most workers of one runtime, over all its tags.
+/// The most workers of one runtime, over all its tags: those included that come later.
 pub const MAX_WORKERS: usize = 4096;
 
 /// The largest capacity of a run queue, in tasks.
 pub const MAX_RUN_QUEUE: usize = 1 << 20;
+
+/// The shortest keep-alive time: it is also the period of the look at a tag above its minimum.
+const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
 
 /// The smallest and the largest stack of a worker, in bytes.
 const STACK_SIZES: std::ops::RangeInclusive<usize> = 16 * 1024..=usize::MAX / 4;
@@ -37,6 +42,8 @@ pub(crate) struct TagPlan {
     pub(crate) queues: TagConfig,
     pub(crate) pinning: Pinning,
     pub(crate) on_panic: PanicPolicy,
+    pub(crate) bounds: Bounds,
+    /// One for each worker that there may be at a time; the first ones come first.
     pub(crate) workers: Vec<WorkerPlan>,
 }
 
@@ -52,18 +59,20 @@ impl Plan {
         tags: &[Tag],
         prefix: &str,
         stack_size: Option<usize>,
+        ceiling: Option<usize>,
     ) -> Result<Self, BuildError> {
-        let workers = check_shape(tags, prefix)?;
+        let bounds = check_shape(tags, prefix)?;
+        check_ceiling(&bounds, ceiling)?;
         check_stack_size(stack_size)?;
         let allowed = B::allowed_cpus();
         let named: Vec<_> = tags
             .iter()
             .map(|tag| tag.name.as_str())
-            .zip(workers)
+            .zip(bounds.iter().map(Bounds::places))
             .collect();
         let labels = names::labels(prefix, &named);
         let mut plans = Vec::with_capacity(tags.len());
-        for ((tag, (_, workers)), label) in tags.iter().zip(named).zip(labels) {
+        for ((tag, bounds), label) in tags.iter().zip(bounds).zip(labels) {
             let cpus = tag
                 .cpus
                 .as_deref()
@@ -87,13 +96,15 @@ impl Plan {
                 cpu_is_allowed: cpu_of(index).is_some_and(is_allowed),
             };
             let mut queues = tag.queues;
-            queues.workers = workers;
+            queues.workers = bounds.places();
+            queues.starting = bounds.min;
             plans.push(TagPlan {
                 name: tag.name.clone(),
                 queues,
                 pinning: tag.pinning,
                 on_panic: tag.on_panic.clone(),
-                workers: (0..workers).map(worker).collect(),
+                bounds,
+                workers: (0..bounds.places()).map(worker).collect(),
             });
         }
         Ok(Self {
@@ -102,19 +113,20 @@ impl Plan {
         })
     }
 
-    pub(crate) fn workers(&self) -> usize {
-        self.tags.iter().map(|tag| tag.workers.len()).sum()
+    /// How many workers there are to be at first.
+    pub(crate) fn first_workers(&self) -> usize {
+        self.tags.iter().map(|tag| tag.bounds.min).sum()
     }
 }
 
 /// Checks names and numbers; returns how many workers each tag has.
-fn check_shape(tags: &[Tag], prefix: &str) -> Result<Vec<usize>, BuildError> {
+fn check_shape(tags: &[Tag], prefix: &str) -> Result<Vec<Bounds>, BuildError> {
     if tags.is_empty() {
         return Err(BuildError::NoTags);
     }
     let mut names = HashSet::new();
     let mut requested = 0_usize;
-    let mut workers = Vec::with_capacity(tags.len());
+    let mut all = Vec::with_capacity(tags.len());
     for (index, tag) in tags.iter().enumerate() {
         let name = || tag.name.clone();
         if tag.name.is_empty() {
@@ -128,15 +140,8 @@ fn check_shape(tags: &[Tag], prefix: &str) -> Result<Vec<usize>, BuildError> {
         if !names.insert(&tag.name) {
             return Err(BuildError::DuplicateTag { name: name() });
         }
-        let own = tag.workers.unwrap_or_else(|| {
-            thread::available_parallelism()
-                .map_or(1, NonZero::get)
-                .min(MAX_WORKERS)
-        });
-        if own == 0 {
-            return Err(BuildError::NoWorkers { tag: name() });
-        }
-        requested = requested.saturating_add(own);
+        let bounds = check_bounds(tag)?;
+        requested = requested.saturating_add(bounds.places());
         if requested > MAX_WORKERS {
             return Err(BuildError::TooManyWorkers {
                 requested,
@@ -151,9 +156,53 @@ fn check_shape(tags: &[Tag], prefix: &str) -> Result<Vec<usize>, BuildError> {
                 limit: MAX_RUN_QUEUE,
             });
         }
-        workers.push(own);
+        all.push(bounds);
     }
-    Ok(workers)
+    Ok(all)
+}
+
+/// Checks how many workers a tag may have.
+fn check_bounds(tag: &Tag) -> Result<Bounds, BuildError> {
+    let name = || tag.name.clone();
+    let min = tag.workers.unwrap_or_else(|| {
+        thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(MAX_WORKERS)
+            .min(tag.max_workers.unwrap_or(MAX_WORKERS))
+    });
+    let max = tag.max_workers.unwrap_or(min);
+    if min == 0 {
+        return Err(BuildError::NoWorkers { tag: name() });
+    }
+    if max < min {
+        return Err(BuildError::MaxBelowMin {
+            tag: name(),
+            workers: min,
+            max_workers: max,
+        });
+    }
+    if tag.keep_alive < SHORTEST_KEEP_ALIVE {
+        return Err(BuildError::KeepAlive {
+            tag: name(),
+            keep_alive: tag.keep_alive,
+            shortest: SHORTEST_KEEP_ALIVE,
+        });
+    }
+    Ok(Bounds {
+        min,
+        max,
+        max_blocked: tag.max_blocked,
+        keep_alive: tag.keep_alive,
+    })
+}
+
+/// Checks that the ceiling has room for what the tags begin with.
+fn check_ceiling(bounds: &[Bounds], ceiling: Option<usize>) -> Result<(), BuildError> {
+    let sum = bounds.iter().map(|tag| tag.min).sum();
+    match ceiling {
+        Some(ceiling) if sum > ceiling => Err(BuildError::BelowMinimums { ceiling, sum }),
+        _ => Ok(()),
+    }
 }
 
 fn check_stack_size(stack_size: Option<usize>) -> Result<(), BuildError> {

@@ -24,7 +24,7 @@ enum Kind {
 use Kind::{Counter, Gauge, Summary};
 
 #[rustfmt::skip]
-const TAGS: [Family<TagMetrics>; 15] = [
+const TAGS: [Family<TagMetrics>; 20] = [
     ("parkade_tasks_spawned_total", "Tasks accepted.", Counter, |tag| tag.spawned),
     ("parkade_tasks_ran_total", "Tasks that ran to their end.", Counter, |tag| tag.ran),
     ("parkade_tasks_stolen_total", "Tasks taken from another worker.", Counter, |tag| tag.stolen),
@@ -40,6 +40,11 @@ const TAGS: [Family<TagMetrics>; 15] = [
     ("parkade_workers_idle", "Workers that sleep or are about to.", Gauge, |tag| tag.idle),
     ("parkade_workers_misplaced", "Workers on other CPUs than asked for.", Gauge, |tag| tag.misplaced),
     ("parkade_workers_missing", "Workers that could not be started.", Gauge, |tag| tag.missing),
+    ("parkade_workers_wanted", "Workers that a tag is to have at least.", Gauge, |tag| tag.wanted),
+    ("parkade_workers_blocked", "Workers inside blocking or sleep.", Gauge, |tag| tag.blocked),
+    ("parkade_workers_grown_total", "Workers started after the runtime.", Counter, |tag| tag.grown),
+    ("parkade_workers_retired_total", "Workers that have retired.", Counter, |tag| tag.retired),
+    ("parkade_workers_failed_total", "Late workers that could not be started.", Counter, |tag| tag.failed_starts),
 ];
 
 #[rustfmt::skip]

@@ -11,7 +11,7 @@ use crate::stop::Policy;
 pub struct Report {
     /// The policy that the stop began with.
     pub policy: Policy,
-    /// Tasks that ran in the life of the runtime, those that panicked included.
+    /// Tasks that ran in the life of the runtime, those that panicked included; of futures each poll.
     pub ran: usize,
     /// Tasks that were accepted and then dropped without having run.
     pub dropped: usize,

@@ -185,10 +185,9 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
         let unkept = Unfinished;
         let (entries, promised): (Vec<_>, Vec<_>) = (0..copies).map(|_| self.job(task)).unzip();
         let mut entries = entries.into_iter();
-        let (accepted, _refused) = current::with_origin(|origin| {
-            let control = &self.shared.control;
-            control.submit_batch(self.tag, &mut entries, self.priority, origin)
-        });
+        let (accepted, _refused) = self
+            .shared
+            .submit_batch(self.tag, &mut entries, self.priority);
         let mut spawned = self.lock();
         for (copy, promised) in promised.into_iter().enumerate() {
             spawned.keep(promised, copy < accepted);
@@ -235,7 +234,10 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
             })?;
             match work {
                 _ if !accepted => {}
-                Some(work) => count(work.counts(), &outcome),
+                Some(work) => {
+                    count(work.counts(), &outcome);
+                    work.counts().enter_task();
+                }
                 None => self.shared.tags[self.tag.0].ran_outside.count(),
             }
             Ok(outcome)

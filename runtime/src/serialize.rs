@@ -70,6 +70,11 @@ serialize!(TagMetrics {
     misplaced,
     missing,
     latency,
+    wanted,
+    blocked,
+    grown,
+    retired,
+    failed_starts,
 });
 
 serialize!(WorkerMetrics {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_utils::CachePadded;
 use parkade_core::{Priority, Slot, TagIndex};
@@ -13,8 +14,10 @@ use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
 use crate::job::{Entry, RefusedEntry};
 use crate::latency::{self, Latency};
+use crate::live::LiveFutures;
 use crate::process::Process;
 use crate::refused::RefusedReason;
+use crate::scaler::Scaler;
 use crate::stop::Stopping;
 use crate::timers::Timers;
 
@@ -27,9 +30,12 @@ pub(crate) struct Shared<B: Backend> {
     pub(crate) tags: Box<[TagSeats]>,
     pub(crate) hooks: Hooks,
     pub(crate) timers: Arc<Timers>,
+    pub(crate) scaler: Scaler,
     pub(crate) stopping: Stopping,
     /// Whether tasks are spawned as [`Measured`](crate::latency::Measured) ones.
     pub(crate) measures_latency: bool,
+    /// Ended with the runtime, or with the last of its threads.
+    pub(crate) live: LiveFutures,
 }
 
 /// A tag's name, and a seat for each of its workers.
@@ -39,14 +45,14 @@ pub(crate) struct TagSeats {
     pub(crate) dropped: DropCount,
     /// Tasks that a thread which is no worker of the tag ran, because it waited for them.
     pub(crate) ran_outside: DropCount,
-    /// Workers that do not run where they were asked to.
-    pub(crate) misplaced: DropCount,
 }
 
 /// What the runtime knows about one worker, whether or not its thread has started.
 pub(crate) struct Seat {
     pub(crate) info: WorkerInfo,
     pub(crate) counts: CachePadded<WorkerCounts>,
+    /// Whether its worker does not run where it was asked to.
+    pub(crate) misplaced: AtomicBool,
 }
 
 impl TagSeats {
@@ -60,6 +66,12 @@ impl TagSeats {
     pub(crate) fn latency(&self) -> Option<Latency> {
         let of_workers = self.seats.iter().map(|seat| seat.counts.latency());
         of_workers.fold(None, |sum, one| latency::both(sum, one.as_ref()))
+    }
+
+    /// How many workers do not run where they were asked to.
+    pub(crate) fn misplaced(&self) -> usize {
+        let misplaced = |seat: &&Seat| seat.misplaced.load(Ordering::Relaxed);
+        self.seats.iter().filter(misplaced).count()
     }
 }
 
@@ -79,12 +91,12 @@ impl<B: Backend> Shared<B> {
         }
         current::with_worker(self, tag, |worker| match (worker, priority) {
             (Some(worker), Priority::Normal) => match worker.push(entry) {
-                Err(refused) if worker.has_forks() => current::with_origin(|origin| {
-                    self.control.submit(tag, refused.entry, priority, origin)
-                }),
+                Err(refused) if worker.has_forks() => {
+                    self.submit_to_inbox(tag, refused.entry, priority)
+                }
                 pushed => pushed,
             },
-            _ => current::with_origin(|origin| self.control.submit(tag, entry, priority, origin)),
+            _ => self.submit_to_inbox(tag, entry, priority),
         })
     }
 
@@ -95,6 +107,53 @@ impl<B: Backend> Shared<B> {
             return Err(RefusedEntry { entry, reason });
         }
         self.control.submit_to(slot, entry)
+    }
+
+    #[inline]
+    pub(crate) fn submit_to_inbox(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+    ) -> Result<(), RefusedEntry> {
+        let wake = current::with_origin(|origin| {
+            let control = &self.control;
+            control.submit(tag, entry, priority, origin)
+        })?;
+        self.scaler.heed(tag, wake);
+        Ok(())
+    }
+
+    /// Puts a task that was accepted before into a tag's inboxes, whatever their limits.
+    pub(crate) fn submit_accepted(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+    ) -> Result<(), RefusedEntry> {
+        let wake = current::with_origin(|origin| {
+            let control = &self.control;
+            control.submit_accepted(tag, entry, priority, origin)
+        })?;
+        self.scaler.heed(tag, wake);
+        Ok(())
+    }
+
+    /// Puts tasks into a tag's inboxes as one submit; see [`Control::submit_batch`].
+    pub(crate) fn submit_batch(
+        &self,
+        tag: TagIndex,
+        entries: &mut impl Iterator<Item = Entry>,
+        priority: Priority,
+    ) -> (usize, Option<RefusedEntry>) {
+        let submitted = current::with_origin(|origin| {
+            let control = &self.control;
+            control.submit_batch(tag, entries, priority, origin)
+        });
+        if self.scaler.is_open(tag) && self.control.tag(tag).has_nobody_idle() {
+            self.scaler.nobody_idle(tag);
+        }
+        submitted
     }
 
     pub(crate) fn tag_index(&self, name: &str) -> Option<TagIndex> {
@@ -110,6 +169,7 @@ impl<B: Backend> fmt::Debug for Shared<B> {
         f.debug_struct("Runtime")
             .field("stop", &self.stopping)
             .field("timers", &self.timers)
+            .field("scaler", &self.scaler)
             .field("hooks", &self.hooks)
             .field("tags", &Tags(self))
             .finish()
@@ -129,7 +189,7 @@ impl<B: Backend> fmt::Debug for Tags<'_, B> {
                     .field("core", core)
                     .field("threads", &Threads(&seats.seats))
                     .field("dropped", &seats.dropped.get())
-                    .field("misplaced", &seats.misplaced.get())
+                    .field("misplaced", &seats.misplaced())
                     .finish()
             });
             tags.entry(&seats.name, &both);
@@ -144,7 +204,7 @@ struct Threads<'s>(&'s [Seat]);
 impl fmt::Debug for Threads<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut threads = f.debug_map();
-        for Seat { info, counts } in self.0 {
+        for Seat { info, counts, .. } in self.0 {
             let (ran, panicked) = (counts.ran(), counts.panicked());
             let cpu = info.cpu.map_or("any".to_owned(), |cpu| cpu.to_string());
             threads.entry(

@@ -194,7 +194,8 @@ impl<B: Backend> TagRef<'_, B> {
     }
 
     fn workers(&self) -> usize {
-        self.shared.tags[self.tag.0].seats.len()
+        // None is left in a runtime that has stopped.
+        self.shared.control.tag(self.tag).workers().max(1)
     }
 
     /// Calls `body` once for each part, on this thread and on those that help.

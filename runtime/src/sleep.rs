@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::blocking::blocking;
 use crate::current;
 
 /// The runtime stops, or is not this process's, so the sleep was not begun or not slept out.
@@ -21,7 +22,8 @@ pub struct Stopped;
 /// either policy ends the sleeps that are under way and makes later ones return at once, from the moment it
 /// is requested. [`Duration::MAX`] sleeps until then.
 ///
-/// The worker's thread sleeps with the task, and its tag has one worker less meanwhile: to do something later
+/// The worker's thread sleeps with the task, and counts as [`blocking`](crate::blocking()): unless the tag replaces it,
+/// it has one worker less meanwhile. To do something later
 /// without holding a worker use [`after`](crate::RuntimeOn::after). On a monotonic clock. Costs one
 /// timed wait; takes no timer. On a thread that is no worker, an alarm's included, it is the sleep of std.
 ///
@@ -52,7 +54,7 @@ pub struct Stopped;
 /// ```
 pub fn sleep(duration: Duration) -> Result<(), Stopped> {
     current::with_stopping(|stopping| match stopping {
-        Some(stopping) => stopping.sleep(duration),
+        Some(stopping) => blocking(|| stopping.sleep(duration)),
         None => {
             thread::sleep(duration);
             Ok(())

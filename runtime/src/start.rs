@@ -1,22 +1,26 @@
-//! Starting the worker threads: all of them, or none is left behind.
+//! Starting the worker threads: all that a runtime begins with, or none is left behind; and later ones.
 //!
 //! A thread that has started places itself, registers, and then waits at the [`Gate`] until the verdict
 //! over all of them is known. So no hook runs and no task starts in a runtime that is not going to be,
-//! and what goes wrong on the new thread (its pin) still is the builder's error.
+//! and what goes wrong on the new thread (its pin) still is the builder's error. A later worker goes the same way
+//! alone.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use parkade_core::{RegisterError, Slot, TagIndex, WorkerIndex};
+use thiserror::Error;
 
 use crate::backend::{AffinityError, Backend};
 use crate::build_error::BuildError;
 use crate::builder::OnThreadError;
-use crate::plan::Plan;
+use crate::plan::{Plan, TagPlan};
+use crate::scaler::Scaler;
 use crate::shared::Shared;
+use crate::tag::Pinning;
 use crate::trace;
-use crate::worker::{self, Placement};
+use crate::worker::{self, Placement, Turn};
 
 /// Where new threads wait for each other.
 #[derive(Debug, Default)]
@@ -94,30 +98,148 @@ impl Gate {
     }
 }
 
-/// How to start the threads.
+/// How to start a worker's thread, at any time.
 #[derive(Debug)]
-pub(crate) struct StartPolicy {
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) on_error: OnThreadError,
+pub(crate) struct Starter {
+    stack_size: Option<usize>,
+    /// The CPUs of the process, if they can be told.
+    process_cpus: Option<Arc<[usize]>>,
+    tags: Vec<TagPlaces>,
 }
 
-/// Starts a thread per planned worker.
+/// Where the workers of a tag are to run.
+#[derive(Debug)]
+struct TagPlaces {
+    pinning: Pinning,
+    /// For each worker, whether its CPU is one that the process may use.
+    cpu_is_allowed: Vec<bool>,
+}
+
+impl Starter {
+    pub(crate) fn new(plan: &Plan, stack_size: Option<usize>) -> Self {
+        let places = |tag: &TagPlan| TagPlaces {
+            pinning: tag.pinning,
+            cpu_is_allowed: tag
+                .workers
+                .iter()
+                .map(|worker| worker.cpu_is_allowed)
+                .collect(),
+        };
+        Self {
+            stack_size,
+            process_cpus: plan.process_cpus.as_deref().map(Arc::from),
+            tags: plan.tags.iter().map(places).collect(),
+        }
+    }
+
+    /// A thread of this name, to be spawned.
+    pub(crate) fn thread(&self, name: String) -> thread::Builder {
+        let builder = thread::Builder::new().name(name);
+        match self.stack_size {
+            Some(bytes) => builder.stack_size(bytes),
+            None => builder,
+        }
+    }
+
+    /// Lets this thread run on all CPUs of the process: it may have inherited its creator's pin.
+    pub(crate) fn place_on_process<B: Backend>(&self) -> Result<(), AffinityError> {
+        match &self.process_cpus {
+            Some(cpus) => B::set_current_thread_cpus(cpus),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts a worker of a runtime that is at work. `arrived` is called when its thread has registered, before
+    /// it calls a hook or runs a task.
+    pub(crate) fn start_late<B: Backend>(
+        &self,
+        shared: &Arc<Shared<B>>,
+        slot: Slot,
+        arrived: impl FnOnce(),
+    ) -> Result<(), LateStart> {
+        let gate = Arc::new(Gate::default());
+        let thread = self.start_one(shared, slot, Turn::Late, &gate);
+        let thread = thread.map_err(LateStart::Thread)?;
+        match gate.all_arrived(1) {
+            None => {
+                shared.stopping.has_started_late(slot, thread);
+                arrived();
+                gate.open(Begin::Work);
+                Ok(())
+            }
+            Some((_, obstacle)) => {
+                drop(thread.join());
+                Err(LateStart::Obstacle(obstacle))
+            }
+        }
+    }
+
+    fn start_one<B: Backend>(
+        &self,
+        shared: &Arc<Shared<B>>,
+        slot: Slot,
+        turn: Turn,
+        gate: &Arc<Gate>,
+    ) -> std::io::Result<thread::JoinHandle<()>> {
+        let info = &shared.tags[slot.tag.0].seats[slot.worker.0].info;
+        let places = &self.tags[slot.tag.0];
+        let placement = Placement {
+            process_cpus: self.process_cpus.clone(),
+            cpu_is_allowed: places.cpu_is_allowed[slot.worker.0],
+            pinning: places.pinning,
+        };
+        let (shared, gate) = (Arc::clone(shared), Arc::clone(gate));
+        self.thread(info.thread_name.clone())
+            .spawn(move || worker::live(&shared, slot, &placement, turn, &gate))
+    }
+}
+
+/// Why a worker could not be started in a runtime that is at work.
+#[derive(Debug, Error)]
+pub(crate) enum LateStart {
+    #[error("no thread: {0}")]
+    Thread(std::io::Error),
+    #[error("no place: {0:?}")]
+    Obstacle(Obstacle),
+}
+
+/// Starts a thread per worker that the tags begin with, and one that starts others if a tag can grow.
 pub(crate) fn start<B: Backend>(
     shared: &Arc<Shared<B>>,
     plan: &Plan,
-    policy: &StartPolicy,
+    on_error: OnThreadError,
+) -> Result<(), BuildError> {
+    match Scaler::begin(shared) {
+        Err(source) if on_error == OnThreadError::Fail => {
+            return Err(BuildError::ScalerThread(source));
+        }
+        // Those that there are have to do.
+        Ok(()) | Err(_) => {}
+    }
+    let started = start_workers(shared, plan, on_error);
+    if started.is_err() {
+        shared.scaler.close();
+        if let Some(thread) = shared.scaler.take_thread() {
+            drop(thread.join());
+        }
+    }
+    started
+}
+
+fn start_workers<B: Backend>(
+    shared: &Arc<Shared<B>>,
+    plan: &Plan,
+    on_error: OnThreadError,
 ) -> Result<(), BuildError> {
     let gate = Arc::new(Gate::default());
-    let mut threads = Vec::with_capacity(plan.workers());
+    let mut threads = Vec::with_capacity(plan.first_workers());
     let mut refused = None;
-    let process_cpus: Option<Arc<[usize]>> = plan.process_cpus.as_deref().map(Arc::from);
     for slot in breadth_first(plan) {
-        let placement = Placement {
-            process_cpus: process_cpus.clone(),
-            cpu_is_allowed: plan.tags[slot.tag.0].workers[slot.worker.0].cpu_is_allowed,
-            pinning: plan.tags[slot.tag.0].pinning,
-        };
-        match start_one(shared, slot, placement, &gate, policy) {
+        match shared
+            .scaler
+            .starter
+            .start_one(shared, slot, Turn::First, &gate)
+        {
             Ok(thread) => threads.push((slot, thread)),
             // After one refusal the next ones cost time and are refused as well.
             Err(source) => {
@@ -131,16 +253,18 @@ pub(crate) fn start<B: Backend>(
         }
     }
     let obstacle = gate.all_arrived(threads.len());
-    let enough = policy.on_error == OnThreadError::RunWithFewer && threads.len() >= plan.tags.len();
+    let enough = on_error == OnThreadError::RunWithFewer && threads.len() >= plan.tags.len();
     let error = match (obstacle, refused) {
         (Some((slot, obstacle)), _) => obstacle.at(slot, plan),
         (None, Some(source)) if !enough => BuildError::Thread {
             started: threads.len(),
-            requested: plan.workers(),
+            requested: plan.first_workers(),
             source,
         },
         _ => {
-            shared.stopping.has_started(threads, plan.tags.len());
+            let slots = threads.iter().map(|(slot, _)| *slot);
+            shared.scaler.began(&shared.control, slots);
+            shared.stopping.has_started(threads);
             gate.open(Begin::Work);
             return Ok(());
         }
@@ -155,31 +279,15 @@ pub(crate) fn start<B: Backend>(
 
 /// The first worker of each tag, then the second of each: if threads run out, every tag has its share.
 fn breadth_first(plan: &Plan) -> impl Iterator<Item = Slot> {
-    let most = plan.tags.iter().map(|tag| tag.workers.len()).max();
+    let most = plan.tags.iter().map(|tag| tag.bounds.min).max();
     (0..most.unwrap_or(0)).flat_map(|worker| {
         let tags = plan.tags.iter().enumerate();
-        tags.filter(move |(_, tag)| worker < tag.workers.len())
+        tags.filter(move |(_, tag)| worker < tag.bounds.min)
             .map(move |(tag, _)| Slot {
                 tag: TagIndex(tag),
                 worker: WorkerIndex(worker),
             })
     })
-}
-
-fn start_one<B: Backend>(
-    shared: &Arc<Shared<B>>,
-    slot: Slot,
-    placement: Placement,
-    gate: &Arc<Gate>,
-    policy: &StartPolicy,
-) -> std::io::Result<thread::JoinHandle<()>> {
-    let info = &shared.tags[slot.tag.0].seats[slot.worker.0].info;
-    let mut builder = thread::Builder::new().name(info.thread_name.clone());
-    if let Some(bytes) = policy.stack_size {
-        builder = builder.stack_size(bytes);
-    }
-    let (shared, gate) = (Arc::clone(shared), Arc::clone(gate));
-    builder.spawn(move || worker::live(&shared, slot, &placement, &gate))
 }
 
 impl Obstacle {

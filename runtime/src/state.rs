@@ -13,10 +13,10 @@
 //! | `HANDLE` | creation | the handle, after its last access | – |
 //! | `CLAIMED` | the first to want the closure: the entry's taker or the waiting handle | never | it is set: one claim wins |
 //! | `DONE` | the entry's taker, if it made the claim, once the outcome is stored | never | not `CLAIMED`, but on a stack; the handle made the claim (it keeps the outcome to itself) |
-//! | `WAITER` | the handle, once its thread is stored | the handle, when it gives up waiting | `DONE` |
+//! | `WAITER` | the handle, once its thread or waker is stored | the handle, when it gives up waiting or is polled again | `DONE` |
 //!
-//! The slot that holds the waiting thread belongs to the handle, except from the moment in which `DONE`
-//! joins a set `WAITER`: then the finisher takes the thread out.
+//! The slot that holds the waiting thread or waker belongs to the handle, except from the moment in which `DONE`
+//! joins a set `WAITER`: then the finisher takes it out.
 //!
 //! Each ordering has a name, by which `sync.rs` can weaken it for the models of `models.rs`.
 
@@ -144,6 +144,12 @@ impl State {
             .fetch_or(WAITER, order("job.waiter", Ordering::Release))
             & DONE
             == 0
+    }
+
+    /// Whether a waiter is registered, so that the slot may be the finisher's. Only for the handle, which alone changes
+    /// that.
+    pub(crate) fn has_waiter(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & WAITER != 0
     }
 
     /// Stops waiting; false if the outcome has come, and with it the finisher has the slot.

@@ -11,18 +11,19 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::mem;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use parkade_core::stop::Join;
-use parkade_core::{Slot, StopPolicy, TagIndex};
+use parkade_core::{Slot, StopPolicy};
 use thiserror::Error;
 
 use crate::backend::Backend;
 use crate::control::Control;
 use crate::current;
 use crate::report::{Report, StillRunning};
+use crate::scaler::Driver;
 use crate::shared::{Shared, TagSeats};
 use crate::sleep::Stopped;
 use crate::trace;
@@ -57,8 +58,6 @@ pub enum ShutdownError {
 pub(crate) struct Stopping {
     progress: Mutex<Progress>,
     changed: Condvar,
-    /// For each tag, how many workers have started.
-    started: OnceLock<Vec<usize>>,
 }
 
 #[derive(Default)]
@@ -67,8 +66,10 @@ struct Progress {
     /// Workers whose threads have started and not ended.
     running: BTreeSet<Slot>,
     threads: Vec<(Slot, JoinHandle<()>)>,
-    /// Whether the timer thread has started and not ended.
-    driver_runs: bool,
+    /// How many workers have started, those that have ended included.
+    started: usize,
+    /// The threads that are no workers, have started and not ended.
+    drivers: Drivers,
     /// What callers want so far.
     abandon: bool,
     deadline: Option<Instant>,
@@ -79,7 +80,22 @@ struct Progress {
 /// Whose threads have not ended.
 struct Left {
     workers: BTreeSet<Slot>,
-    driver: bool,
+    drivers: Drivers,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Drivers {
+    timers: bool,
+    scaler: bool,
+}
+
+impl Drivers {
+    fn of(&mut self, driver: Driver) -> &mut bool {
+        match driver {
+            Driver::Timers => &mut self.timers,
+            Driver::Scaler => &mut self.scaler,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -98,20 +114,31 @@ pub(crate) struct LeavesAtEnd<'a> {
     slot: Slot,
 }
 
-/// Says, when dropped, that the timer thread has left.
-pub(crate) struct DriverLeavesAtEnd<'a>(&'a Stopping);
+/// Says, when dropped, that a thread that is no worker has left.
+pub(crate) struct DriverLeavesAtEnd<'a>(&'a Stopping, Driver);
 
 impl Stopping {
-    /// Takes note of the threads that have started.
-    pub(crate) fn has_started(&self, threads: Vec<(Slot, JoinHandle<()>)>, tags: usize) {
-        let mut started = vec![0; tags];
-        for (slot, _) in &threads {
-            started[slot.tag.0] += 1;
-        }
-        self.started.get_or_init(|| started);
+    /// Takes note of the threads that have started with the runtime.
+    pub(crate) fn has_started(&self, threads: Vec<(Slot, JoinHandle<()>)>) {
         let mut progress = self.lock();
         progress.running = threads.iter().map(|(slot, _)| *slot).collect();
+        progress.started = threads.len();
         progress.threads = threads;
+    }
+
+    /// Takes note of one that has started later; before it begins.
+    pub(crate) fn has_started_late(&self, slot: Slot, thread: JoinHandle<()>) {
+        let mut progress = self.lock();
+        progress.running.insert(slot);
+        progress.started += 1;
+        progress.threads.push((slot, thread));
+    }
+
+    /// The thread of a worker that has left, to be joined; `None` if the stop joins it.
+    pub(crate) fn take_thread(&self, slot: Slot) -> Option<JoinHandle<()>> {
+        let threads = &mut self.lock().threads;
+        let index = threads.iter().position(|(of, _)| *of == slot)?;
+        Some(threads.swap_remove(index).1)
     }
 
     pub(crate) fn leaves_at_end(&self, slot: Slot) -> LeavesAtEnd<'_> {
@@ -121,13 +148,13 @@ impl Stopping {
         }
     }
 
-    /// Takes note that the timer thread has started.
-    pub(crate) fn driver_has_started(&self) {
-        self.lock().driver_runs = true;
+    /// Takes note that a thread that is no worker has started.
+    pub(crate) fn driver_has_started(&self, driver: Driver) {
+        *self.lock().drivers.of(driver) = true;
     }
 
-    pub(crate) fn driver_leaves_at_end(&self) -> DriverLeavesAtEnd<'_> {
-        DriverLeavesAtEnd(self)
+    pub(crate) fn driver_leaves_at_end(&self, driver: Driver) -> DriverLeavesAtEnd<'_> {
+        DriverLeavesAtEnd(self, driver)
     }
 
     /// Blocks this thread for so long, or until a stop is requested.
@@ -150,12 +177,6 @@ impl Stopping {
             by: thread::current().id(),
         };
         self.changed.notify_all();
-    }
-
-    /// How many workers of a tag have started. Waits for nobody: one load.
-    pub(crate) fn started_in(&self, tag: TagIndex) -> usize {
-        let started = self.started.get().and_then(|started| started.get(tag.0));
-        started.copied().unwrap_or(0)
     }
 
     // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
@@ -198,7 +219,7 @@ impl Drop for LeavesAtEnd<'_> {
 impl Drop for DriverLeavesAtEnd<'_> {
     fn drop(&mut self) {
         let mut progress = self.0.lock();
-        progress.driver_runs = false;
+        *progress.drivers.of(self.1) = false;
         progress.events += 1;
         self.0.changed.notify_all();
     }
@@ -257,7 +278,7 @@ pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
     drop(threads);
     // Nobody waits for the drain, so there is no step 5.
     let _unattended = up_to_join(shared, Policy::Drain);
-    drop(shared.timers.take_thread());
+    drop((shared.timers.take_thread(), shared.scaler.take_thread()));
     let mut progress = shared.stopping.lock();
     let report = Report::new(shared, Policy::Drain, &progress.left(), began);
     progress.phase = Phase::Stopped(report);
@@ -271,8 +292,10 @@ fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_,
     };
     // The phase admits one performer, so this is the only call.
     let drivers = shared.control.stop(core_policy).ok()?;
-    // Step 1: the timer thread is told here, and waited for with the workers; there is no reactor.
+    // Step 1: the timer thread and the scaler are told here, and waited for with the workers; there is no
+    // reactor.
     shared.timers.close();
+    shared.scaler.close();
     let close = drivers.drivers_stopped();
     trace::stop_step(1, policy);
     let lots = close.close();
@@ -309,7 +332,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
             drop_queued(shared, &join);
             progress = stopping.lock();
         }
-        if expired || (progress.running.is_empty() && !progress.driver_runs) {
+        if expired || (progress.running.is_empty() && progress.drivers == Drivers::default()) {
             break;
         }
         if progress.events == events {
@@ -321,15 +344,23 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     let left = progress.left();
     drop(progress);
     join_threads(threads, &left.workers);
-    if let Some(driver) = shared.timers.take_thread()
-        && !left.driver
-    {
-        drop(driver.join());
+    let drivers = [
+        (shared.timers.take_thread(), left.drivers.timers),
+        (shared.scaler.take_thread(), left.drivers.scaler),
+    ];
+    for (thread, runs) in drivers {
+        if let Some(thread) = thread
+            && !runs
+        {
+            drop(thread.join());
+        }
     }
     // All that was accepted has run, or a worker never started or left by a defect: then it is here.
     if left.workers.is_empty() {
         drop_queued(shared, &join);
     }
+    // Futures that wait: nobody is left who would poll them.
+    shared.live.wake_all();
     let _stopped = join.joined();
     trace::stop_step(5, policy);
     let report = Report::new(shared, policy, &left, began);
@@ -359,7 +390,7 @@ impl Progress {
     fn left(&self) -> Left {
         Left {
             workers: self.running.clone(),
-            driver: self.driver_runs,
+            drivers: self.drivers,
         }
     }
 
@@ -394,9 +425,8 @@ impl fmt::Debug for Stopping {
         };
         let (phase, abandon) = (progress.phase.clone(), progress.abandon);
         let left = progress.running.len();
-        let deadline = progress.deadline;
+        let (started, deadline) = (progress.started, progress.deadline);
         drop(progress);
-        let started: usize = self.started.get().into_iter().flatten().sum();
         let deadline = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         f.debug_struct("Stop")
             .field("phase", &phase)
@@ -432,7 +462,10 @@ impl Report {
                 .iter()
                 .map(|slot| StillRunning::of(shared, *slot))
                 .collect(),
-            alarm_still_running: left.driver.then(|| shared.timers.thread_name().to_owned()),
+            alarm_still_running: left
+                .drivers
+                .timers
+                .then(|| shared.timers.thread_name().to_owned()),
             elapsed: began.elapsed(),
         }
     }

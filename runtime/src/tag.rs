@@ -1,14 +1,52 @@
 //! The description of a tag: a named set of workers that no task leaves.
 
+use std::time::Duration;
+
 use parkade_core::TagConfig;
 
 use crate::panics::PanicPolicy;
+
+/// How long a worker above the minimum sleeps before it is retired.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// An isolated set of workers, to be given to [`RuntimeBuilder::tag`](crate::RuntimeBuilder::tag).
 ///
 /// Use one tag per kind of work that must not get in another's way: a flood in one tag costs the others
 /// nothing but CPU time, and with CPU lists that do not overlap not even that. Nothing is checked before
 /// [`build`](crate::RuntimeBuilder::build).
+///
+/// # Scaling
+///
+/// A tag begins with [`workers`](Tag::workers) of them. It grows up to [`max_workers`](Tag::max_workers), one worker after
+/// the other, while tasks wait and every worker is inside a task; tasks that are spawned strictly one after the
+/// other never make it grow. A worker inside [`blocking`](crate::blocking()) may be replaced
+/// ([`max_blocked`](Tag::max_blocked)). Workers above the minimum that find nothing to do for
+/// [`keep_alive`](Tag::keep_alive) retire: the stop hook is called, and the thread ends.
+/// [`resize`](crate::TagRef::resize) sets another number at any time, and
+/// [`RuntimeBuilder::max_workers`](crate::RuntimeBuilder::max_workers) a ceiling over all tags.
+///
+/// Late workers are started by a thread of the runtime's, never by whoever spawns a task; they run on the CPUs of
+/// the process, or on their own of the tag's list, whoever made them necessary. One that cannot be started is
+/// counted ([`failed_starts`](crate::TagMetrics::failed_starts)) and tried again at the next need.
+///
+/// ```
+/// use std::sync::Barrier;
+///
+/// use parkade::{Runtime, Tag};
+///
+/// let runtime = Runtime::builder()
+///     .tag(Tag::new("io").workers(1).max_workers(3))
+///     .build()?;
+/// let together = Barrier::new(3);
+/// runtime.scope(|scope| {
+///     // Each waits for the other two; so all three must run at a time, one of them here.
+///     (0..3).for_each(|_| scope.spawn(|| { together.wait(); }));
+/// });
+/// assert!(runtime.metrics().total.grown >= 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Description
 ///
 /// ```
 /// use parkade::{Pinning, Tag};
@@ -22,6 +60,9 @@ use crate::panics::PanicPolicy;
 pub struct Tag {
     pub(crate) name: String,
     pub(crate) workers: Option<usize>,
+    pub(crate) max_workers: Option<usize>,
+    pub(crate) max_blocked: usize,
+    pub(crate) keep_alive: Duration,
     pub(crate) cpus: Option<String>,
     pub(crate) pinning: Pinning,
     pub(crate) on_panic: PanicPolicy,
@@ -46,6 +87,9 @@ impl Tag {
         Self {
             name: name.into(),
             workers: None,
+            max_workers: None,
+            max_blocked: 0,
+            keep_alive: KEEP_ALIVE,
             cpus: None,
             pinning: Pinning::Strict,
             on_panic: PanicPolicy::Carry,
@@ -53,9 +97,35 @@ impl Tag {
         }
     }
 
-    /// Sets the number of workers, 1 to [`MAX_WORKERS`](crate::MAX_WORKERS) over all tags.
+    /// Sets the number of workers that the tag begins with and always has, 1 to
+    /// [`MAX_WORKERS`](crate::MAX_WORKERS) over all tags; unless told otherwise it has no more.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Sets the most workers that run tasks at a time, at least [`workers`](Tag::workers); by default as many.
+    ///
+    /// A worker is started when tasks wait and every worker is inside a task. Each that there may be costs a run
+    /// queue, two inboxes and a lot from the start: some 3 KiB with the default run queue.
+    pub fn max_workers(mut self, workers: usize) -> Self {
+        self.max_workers = Some(workers);
+        self
+    }
+
+    /// Sets how many workers at a time may be replaced while they are inside [`blocking`](crate::blocking()); by
+    /// default none. So many places there are beside those of [`max_workers`](Tag::max_workers).
+    pub fn max_blocked(mut self, workers: usize) -> Self {
+        self.max_blocked = workers;
+        self
+    }
+
+    /// Sets how long a worker above the minimum sleeps before it is retired, at least 1 ms; by default 10 s.
+    ///
+    /// It is looked at once in this time, so a worker leaves after one to two times as long. With the minimum of
+    /// workers nothing is looked at. [`Duration::MAX`] keeps them.
+    pub fn keep_alive(mut self, time: Duration) -> Self {
+        self.keep_alive = time;
         self
     }
 

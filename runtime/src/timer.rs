@@ -13,6 +13,7 @@ use crate::join_error::JoinError;
 use crate::latency::Measured;
 use crate::refused::{Refused, RefusedReason};
 use crate::runtime::{RuntimeOn, TagRef};
+use crate::shared::Shared;
 use crate::timers::queue::{Due, TimerKey};
 use crate::timers::{Action, Recurring, Route, Timers};
 
@@ -37,7 +38,7 @@ use crate::timers::{Action, Recurring, Route, Timers};
 pub struct Timer<T: 'static> {
     // Dropped before the handle.
     pending: Pending,
-    handle: JoinHandle<T>,
+    pub(crate) handle: JoinHandle<T>,
 }
 
 /// The right to cancel one pending timer. Dropping it does.
@@ -451,22 +452,7 @@ impl<B: Backend> TagRef<'_, B> {
         T: Send + 'static,
     {
         let due = Due::after(Instant::now(), delay);
-        let admitted = match Timers::admit(self.shared) {
-            Ok(admitted) => admitted,
-            Err(reason) => {
-                let task = closure;
-                return Err(Refused { task, reason });
-            }
-        };
-        let (entry, promised) = promised(closure);
-        let key = admitted.insert(due, action(entry));
-        Ok(Timer {
-            pending: Pending {
-                timers: Arc::clone(&self.shared.timers),
-                key: Some(key),
-            },
-            handle: JoinHandle::new(promised, home),
-        })
+        time(self.shared, due, closure, action, home)
     }
 
     fn route(&self) -> Route {
@@ -475,4 +461,34 @@ impl<B: Backend> TagRef<'_, B> {
             priority: self.priority,
         }
     }
+}
+
+/// Makes a timer of a closure, whatever is to be done with it.
+pub(crate) fn time<B: Backend, F, T>(
+    shared: &Arc<Shared<B>>,
+    due: Due,
+    closure: F,
+    action: impl FnOnce(Entry) -> Action,
+    home: Home,
+) -> Result<Timer<T>, Refused<F>>
+where
+    F: Body<T> + Send + 'static,
+    T: Send + 'static,
+{
+    let admitted = match Timers::admit(shared) {
+        Ok(admitted) => admitted,
+        Err(reason) => {
+            let task = closure;
+            return Err(Refused { task, reason });
+        }
+    };
+    let (entry, promised) = promised(closure);
+    let key = admitted.insert(due, action(entry));
+    Ok(Timer {
+        pending: Pending {
+            timers: Arc::clone(&shared.timers),
+            key: Some(key),
+        },
+        handle: JoinHandle::new(promised, home),
+    })
 }

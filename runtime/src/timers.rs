@@ -38,6 +38,7 @@ use crate::job::{Entry, RefusedEntry, drop_quietly};
 use crate::metrics::TimerMetrics;
 use crate::process::Process;
 use crate::refused::RefusedReason;
+use crate::scaler::Driver;
 use crate::shared::Shared;
 use crate::trace;
 use queue::{Due, Next, TimerCounts, TimerKey, TimerQueue, WakeDriver};
@@ -154,7 +155,7 @@ impl Timers {
                     }
                 };
                 // It has not ended: that takes a stop, which takes the lock.
-                shared.stopping.driver_has_started();
+                shared.stopping.driver_has_started(Driver::Timers);
                 state.thread = Thread::Started(thread);
             }
         }
@@ -280,7 +281,7 @@ impl TimerThread {
 
 /// The whole life of the timer thread.
 fn drive<B: Backend>(shared: &Shared<B>) {
-    let leaves = shared.stopping.driver_leaves_at_end();
+    let leaves = shared.stopping.driver_leaves_at_end(Driver::Timers);
     if let Some(cpus) = &shared.timers.plan.process_cpus {
         // Without it the thread shares its creator's CPUs: later timers, no lost ones.
         let _as_it_is = B::set_current_thread_cpus(cpus);
@@ -306,11 +307,7 @@ fn drive<B: Backend>(shared: &Shared<B>) {
 
 fn submit<B: Backend>(shared: &Shared<B>, route: Route, entry: Entry) {
     let Route { tag, priority } = route;
-    let submitted = current::with_origin(|origin| {
-        let control = &shared.control;
-        control.submit_accepted(tag, entry, priority, origin)
-    });
-    if let Err(RefusedEntry { entry, .. }) = submitted {
+    if let Err(RefusedEntry { entry, .. }) = shared.submit_accepted(tag, entry, priority) {
         // A stop came between: it goes the way of those that were pending.
         shared.timers.lock().queue.has_not_fired();
         drop(entry);

@@ -19,6 +19,7 @@ mod a_priority_task_is_seen;
 mod a_queue_is_handed_over_whole;
 mod a_queued_task_is_taken_once;
 mod a_queued_task_wakes_an_idle_worker;
+mod a_request_to_grow_is_kept;
 mod a_retiring_worker_loses_nothing;
 mod a_searcher_is_trusted_only_behind_a_real_fence;
 mod a_signal_is_never_lost;

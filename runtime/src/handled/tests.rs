@@ -4,6 +4,8 @@ use super::*;
 use crate::counts::DropCount;
 use crate::refused::RefusedReason;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -165,4 +167,70 @@ fn a_scope_ends_under_its_workers() {
             assert_eq!(*out, number);
         }
     });
+}
+
+/// Counts how often it is woken.
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A counter, and a waker for it.
+fn waker() -> (Arc<Woken>, Waker) {
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    (Arc::clone(&woken), woken.into())
+}
+
+#[test]
+fn the_last_waker_is_woken_once() {
+    let (entry, mut promised) = promised(|| 7);
+    let wakers = [waker(), waker()];
+    for (_, waker) in &wakers {
+        assert!(promised.poll(&Context::from_waker(waker)).is_pending());
+    }
+    entry.run(&WorkerCounts::default());
+    let woken = wakers
+        .each_ref()
+        .map(|(woken, _)| woken.0.load(Ordering::Relaxed));
+    assert_eq!(woken, [0, 1]);
+    let polled = promised.poll(&Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Ready(Ok(7))));
+}
+
+#[test]
+fn a_waker_goes_with_its_handle() {
+    let (entry, mut promised) = promised(|| ());
+    let (woken, waker) = waker();
+    assert!(promised.poll(&Context::from_waker(&waker)).is_pending());
+    drop(waker);
+    assert_eq!(Arc::strong_count(&woken), 2);
+    drop(promised);
+    assert_eq!(Arc::strong_count(&woken), 1);
+    entry.run(&WorkerCounts::default());
+    assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+}
+
+/// W13.
+#[test]
+fn a_poll_that_races_the_finisher_is_woken_or_ready() {
+    for _ in 0..20 {
+        let (entry, mut promised) = promised(|| vec![7]);
+        let worker = thread::spawn(move || entry.run(&WorkerCounts::default()));
+        let (woken, waker) = waker();
+        let outcome = loop {
+            match promised.poll(&Context::from_waker(&waker)) {
+                Poll::Ready(outcome) => break outcome,
+                Poll::Pending => {
+                    while woken.0.load(Ordering::Relaxed) == 0 {
+                        thread::yield_now();
+                    }
+                }
+            }
+        };
+        assert_eq!(outcome.unwrap(), [7]);
+        worker.join().unwrap();
+    }
 }

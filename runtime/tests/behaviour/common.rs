@@ -1,6 +1,5 @@
 //! What the behaviour tests share: waiting for a condition, and workers that are kept busy.
 
-use std::panic;
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use parkade::{Backend, TagRef};
 
 pub(crate) use crate::each_backend::{LIMIT, runtime};
+pub(crate) use crate::panic_messages::expect_panics;
 
 /// Looks again and again until `condition` holds; fails after [`LIMIT`].
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
@@ -62,22 +62,6 @@ pub(crate) fn module_of<B: Backend>() -> &'static str {
         (true, false) => "faulty",
         (true, true) => "faulty_linux",
     }
-}
-
-/// Silences the panic messages of workers whose tasks panic on purpose.
-pub(crate) fn expect_panics() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let default = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            let on_worker = thread::current()
-                .name()
-                .is_some_and(|name| name.starts_with("pk-"));
-            if !on_worker {
-                default(info);
-            }
-        }));
-    });
 }
 
 /// The names of this process's threads that begin with `prefix`.

@@ -29,8 +29,8 @@ pub(crate) fn limit() -> Duration {
     LIMIT * multiplier()
 }
 
-/// Makes a test of each named function for each backend, and for each once more with a park that is as bad as
-/// its contract allows.
+/// Makes a test of each named function for each backend, and one more over the default backend with a park that
+/// is as bad as its contract allows. So the bad std park has its turn where std is the only backend.
 ///
 /// What comes after `no_spurious_return:` runs on the backends alone: a test that counts on a sleeper to stay
 /// asleep, with its reason beside it.
@@ -51,7 +51,8 @@ macro_rules! on_each_backend {
             tests_on!(crate::each_backend::faulty::Faulty<parkade::backend::Linux>: $($name,)+);
         }
 
-        #[cfg(feature = "std")]
+        // Without the other one: a copy of every test takes its time to build.
+        #[cfg(all(feature = "std", not(all(feature = "linux", target_os = "linux"))))]
         mod faulty {
             tests_on!(crate::each_backend::faulty::Faulty<parkade::backend::Std>: $($name,)+);
         }

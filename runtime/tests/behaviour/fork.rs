@@ -9,16 +9,22 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parkade::{Backend, JoinError, Policy, RefusedReason, RuntimeOn, ShutdownError, Stopped};
+use parkade::future::sleep;
+use parkade::{
+    Backend, JoinError, Policy, RefusedReason, ResizeError, RuntimeOn, ShutdownError, Stopped,
+    block_on,
+};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::child;
 use crate::common::{hold, runtime};
+use crate::futures::leave_waker;
 
 on_each_backend!(
     a_child_gets_errors_at_once_and_a_fresh_runtime,
     a_worker_that_forks_ends_with_its_task,
     children_of_a_busy_parent_do_not_hang,
+    a_child_leaves_the_parents_futures_alone,
 );
 
 /// A hang detector for one forked child, which has milliseconds of work.
@@ -101,6 +107,9 @@ fn is_refused_everywhere<B: Backend>(theirs: &RuntimeOn<B>) {
     let refused = theirs.after(Duration::ZERO, || 7).unwrap_err();
     assert_eq!(refused.reason, RefusedReason::Forked);
     assert_eq!(theirs.sleep(Duration::ZERO), Err(Stopped));
+
+    assert_eq!(theirs.resize(1), Err(ResizeError::Forked));
+    assert_eq!(theirs.metrics().total.wanted, 0, "it waits for no lock");
 
     // What borrows is never refused: it runs in place.
     assert_eq!(theirs.join(|| 1, || 2), (1, 2));
@@ -240,5 +249,54 @@ fn children_of_a_busy_parent_do_not_hang<B: Backend>() {
         });
         let report = theirs.shutdown(Policy::Drain, None).unwrap();
         assert_eq!(report.dropped, 0);
+    });
+}
+
+/// F1 for futures: what the child has of them is a copy. Its wakers do nothing, its tasks say so, and dropping them
+/// waits for nobody.
+fn a_child_leaves_the_parents_futures_alone<B: Backend>() {
+    child::run::<B>("fork", "a_child_leaves_the_parents_futures_alone", || {
+        let theirs = runtime::<B>(1);
+        let slot = Arc::default();
+        let (waits, also_waits) = (leave_waker(&slot), leave_waker(&Arc::default()));
+        let (waits, also_waits) = (theirs.spawn_async(waits), theirs.spawn_async(also_waits));
+        let sleeps = theirs.spawn_async(sleep(Duration::MAX));
+        let handle = theirs.spawn(|| true);
+        while !handle.is_finished()
+            || theirs.metrics().timers.pending == 0
+            || slot.lock().unwrap().is_none()
+        {
+            thread::yield_now();
+        }
+        match fork() {
+            Side::Child => end_after(move || {
+                let spawned = theirs.metrics().total.spawned;
+                let waker = slot.lock().unwrap().take().unwrap();
+                waker.wake_by_ref();
+                let queued = theirs.metrics().total.spawned - spawned;
+                assert_eq!(queued, 0, "nobody would ever poll it");
+                assert!(matches!(waits.join(), Err(JoinError::Forked)));
+                assert!(block_on(also_waits.cancel()).is_none());
+                drop(sleeps);
+                drop(waker);
+                assert!(block_on(handle).is_ok(), "it is in this memory too");
+                let refused = theirs.spawn_async(async { 7 }).join();
+                let reason = RefusedReason::Forked;
+                assert!(matches!(refused, Err(JoinError::Refused(found)) if found == reason));
+                drop(theirs);
+                let fresh = a_fresh_one_works::<B>();
+                let slept = fresh.spawn_async(sleep(Duration::from_millis(1)));
+                assert_eq!(slept.join().unwrap(), Ok(()));
+            }),
+            Side::Parent(child) => {
+                child.ends();
+                assert!(!sleeps.is_finished() && !waits.is_finished());
+                assert_eq!(theirs.spawn_async(async { 7 }).join().unwrap(), 7);
+                assert!(handle.join().unwrap());
+                theirs.shutdown(Policy::Drain, None).unwrap();
+                assert_eq!(sleeps.join().unwrap(), Err(Stopped));
+                assert!(matches!(waits.join(), Err(JoinError::Dropped)));
+            }
+        }
     });
 }

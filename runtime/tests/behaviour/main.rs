@@ -1,7 +1,7 @@
 //! Behaviour tests: a runtime seen from outside, on each backend, by counts and orders.
 //!
 //! A file is a word of the interface. Each test body is generic over the backend; `on_each_backend` makes
-//! a test of it per backend and one more per backend with a faulty park, with a detector of hangs around it.
+//! a test of it per backend and one more with a faulty park, with a detector of hangs around it.
 
 #![cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
 
@@ -12,6 +12,7 @@ mod common;
 #[cfg(target_os = "linux")]
 mod affinity;
 mod batch;
+mod blocking;
 mod broadcast;
 mod builder;
 #[cfg(target_os = "linux")]
@@ -21,6 +22,10 @@ mod dump;
 #[cfg(target_os = "linux")]
 mod fork;
 mod fork_join;
+mod future_crates;
+mod future_stop;
+mod future_turns;
+mod futures;
 #[cfg(target_os = "linux")]
 mod global;
 mod handles;
@@ -29,6 +34,7 @@ mod intervals;
 mod latency;
 mod loops;
 mod metrics;
+mod panic_messages;
 #[cfg(target_os = "linux")]
 mod panics;
 mod priorities;
@@ -36,7 +42,9 @@ mod priorities;
 mod process;
 #[cfg(target_os = "linux")]
 mod quiet;
+mod scaling;
 mod scopes;
+mod several_tags;
 mod sleep;
 mod spawn;
 mod spinning;
@@ -45,9 +53,9 @@ mod stop;
 mod threads;
 mod timer_stop;
 mod timers;
-mod tree;
 #[cfg(feature = "tracing")]
 mod tracing_events;
+mod tree;
 mod waiting;
 mod wake_calls;
 #[path = "../stress/watchdog.rs"]

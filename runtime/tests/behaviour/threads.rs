@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::child;
-use crate::common::{eventually, threads_called};
+use crate::common::{eventually, hold, threads_called};
 use parkade::{Backend, BuildError, OnThreadError, RefusedReason, RuntimeBuilder, RuntimeOn, Tag};
 use rlimit::Resource;
 
@@ -18,6 +18,7 @@ on_each_backend!(
     a_runtime_may_run_with_fewer,
     each_tag_needs_one,
     a_timer_without_a_thread_comes_back,
+    a_late_worker_that_cannot_start_strands_nothing,
 );
 
 /// What one worker's stack takes of the address space, in bytes: far more than anything else.
@@ -160,5 +161,38 @@ fn a_timer_without_a_thread_comes_back<B: Backend>() {
         assert_eq!(threads_called("g7-timer").len(), 1);
         drop(runtime);
         eventually("no thread is left", || threads_called("g7-").is_empty());
+    });
+}
+
+/// G8.
+fn a_late_worker_that_cannot_start_strands_nothing<B: Backend>() {
+    in_child::<B>("a_late_worker_that_cannot_start_strands_nothing", || {
+        let runtime = RuntimeOn::<B>::builder()
+            .tag(Tag::new("a").workers(4).max_workers(8))
+            .thread_name("g8-")
+            .stack_size(STACK)
+            .build()
+            .unwrap();
+        allow_stacks(0);
+        let held = hold(runtime.default_tag(), 4);
+        let tasks: Vec<_> = (0..1000).map(|n| runtime.spawn(move || n)).collect();
+        eventually("the fifth cannot start", || {
+            runtime.metrics().total.failed_starts > 0
+        });
+        held.release();
+        for (n, task) in tasks.into_iter().enumerate() {
+            assert_eq!(task.join().unwrap(), n);
+        }
+        let metrics = runtime.metrics().total;
+        assert_eq!((metrics.workers, metrics.grown), (4, 0));
+        assert_eq!(threads_called("g8-a-").len(), 4);
+        assert!(metrics.missing == 0, "{metrics:?}");
+
+        allow_everything();
+        // Five at a time, so a later request has been met.
+        drop(hold(runtime.default_tag(), 5));
+        assert!(runtime.metrics().total.grown > 0);
+        drop(runtime);
+        eventually("no thread is left", || threads_called("g8-").is_empty());
     });
 }

@@ -19,6 +19,8 @@
 #[macro_use]
 #[path = "../behaviour/each_backend.rs"]
 mod each_backend;
+#[path = "../behaviour/panic_messages.rs"]
+mod panic_messages;
 #[path = "../behaviour/tree.rs"]
 mod tree;
 
@@ -31,6 +33,7 @@ mod lone;
 mod loops_back_to_back;
 mod lot;
 mod priorities;
+mod resizing;
 mod rounds;
 mod run_queue;
 mod stop_race;
