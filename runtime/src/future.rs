@@ -260,6 +260,20 @@ impl<F: Future> Future for Timeout<F> {
 }
 
 /// Why a [`timeout`] has no output.
+///
+/// ```
+/// use std::future::pending;
+/// use std::time::Duration;
+///
+/// use parkade::Runtime;
+/// use parkade::future::{TimeoutError, timeout};
+///
+/// let runtime = Runtime::builder().build()?;
+/// let task = runtime.spawn_async(timeout(Duration::from_millis(1), pending::<()>()));
+/// assert_eq!(task.join()?, Err(TimeoutError::Elapsed));
+/// assert_eq!(TimeoutError::Elapsed.to_string(), "the time was up");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TimeoutError {

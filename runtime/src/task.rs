@@ -99,6 +99,17 @@ impl<T: 'static> Task<T> {
     ///
     /// [`JoinError`]: the future panicked (with the payload), was dropped by a stopping runtime, or had been
     /// refused; or it is the future of the process that this one was forked from.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let task = runtime.spawn_async(async { 6 * 7 });
+    /// assert_eq!(task.join()?, 42);
+    /// let failed = runtime.spawn_async(async { panic!("out of tea") });
+    /// assert!(failed.join().is_err_and(|error| error.is_panic()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn join(self) -> Result<T, JoinError> {
         block_on(self)
     }

@@ -71,6 +71,20 @@ impl<T: 'static> Timer<T> {
     }
 
     /// Lets the timer go on unwatched; a stop of the runtime still cancels it.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let (ring, rung) = mpsc::channel();
+    /// let timer = runtime.after(Duration::from_millis(1), move || ring.send(()))?;
+    /// timer.detach();
+    /// assert_eq!(rung.recv(), Ok(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach(mut self) {
         self.pending.key = None;
     }
@@ -123,6 +137,22 @@ impl<T: 'static> fmt::Debug for Timer<T> {
 }
 
 /// A task that recurs until this is dropped. Made by [`every`](RuntimeOn::every).
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// use parkade::Runtime;
+///
+/// let runtime = Runtime::builder().build()?;
+/// let (tick, ticks) = mpsc::channel();
+/// let interval = runtime.every(Duration::from_millis(1), move || _ = tick.send(()))?;
+/// ticks.recv()?;
+/// assert!(interval.is_active());
+/// drop(interval);
+/// while ticks.recv().is_ok() {} // until the closure is dropped
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "an interval that is dropped ends; `detach` lets it go on"]
 #[derive(Debug)]
 pub struct Interval(Arc<Series>);
