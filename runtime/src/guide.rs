@@ -20,9 +20,9 @@ pub mod futures {}
 #[doc = include_str!("../docs/observability.md")]
 pub mod observability {}
 
-#[doc = include_str!("../docs/panics_before.md")]
+#[doc = include_str!("../docs/panics.md")]
 #[doc = include_str!("../docs/panic_outcomes.md")]
-#[doc = include_str!("../docs/panics_after.md")]
+#[doc = include_str!("../docs/panics_and_waiters.md")]
 pub mod panics {}
 
 #[doc = include_str!("../docs/pinning.md")]
