@@ -30,19 +30,6 @@ use crate::trace;
 
 /// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
 /// timed for later is dropped under either, and its handle says so.
-///
-/// ```
-/// use parkade::{JoinError, Policy, Runtime, Tag};
-///
-/// let runtime = Runtime::builder().tag(Tag::new("only").workers(1)).build()?;
-/// let tasks: Vec<_> = (0..1000).map(|n| runtime.spawn(move || n)).collect();
-/// let report = runtime.shutdown(Policy::Abandon, None)?;
-/// assert_eq!(report.ran + report.dropped, 1000);
-/// let dropped = tasks.into_iter().filter_map(|task| task.join().err());
-/// let dropped = dropped.filter(|error| matches!(error, JoinError::Dropped)).count();
-/// assert_eq!(dropped, report.dropped);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// They run.
@@ -52,18 +39,6 @@ pub enum Policy {
 }
 
 /// A stop that cannot be performed by its caller.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use parkade::{Policy, Runtime, ShutdownError};
-///
-/// let runtime = Arc::new(Runtime::builder().build()?);
-/// let inside = Arc::clone(&runtime);
-/// let refused = runtime.spawn(move || inside.shutdown(Policy::Drain, None));
-/// assert_eq!(refused.join()?, Err(ShutdownError::InsideWorker));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
