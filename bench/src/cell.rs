@@ -1,10 +1,11 @@
 //! One cell: its options, and its result as it is printed.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use parkade::Backend;
 use serde::Serialize;
 
-use crate::contender::{self, Contender};
+use crate::contender::{self, Contender, Parkade};
 use crate::rows;
 
 #[derive(Debug, Clone, Args)]
@@ -37,6 +38,8 @@ pub(crate) enum Row {
     Local,
     /// No task at all: what a parked pool costs.
     Idle,
+    /// One lot without a pool: what skipping needless wakes does to those that come late.
+    Lot,
 }
 
 /// A measured cell.
@@ -81,5 +84,14 @@ pub(crate) fn measure_with<C: Contender>(options: &Options) -> Result<Vec<Metric
         Row::Outside => rows::outside::measure(pool, options.tasks.unwrap_or(300_000)),
         Row::Local => rows::local::measure(pool, options.tasks.unwrap_or(1_000_000)),
         Row::Idle => rows::idle::measure(pool, options.workers, options.seconds),
+        Row::Lot => bail!("`lot` has no pool"),
+    }
+}
+
+/// Measures the row with a backend, where the row has no pool.
+pub(crate) fn measure_on<B: Backend>(options: &Options) -> Result<Vec<Metric>> {
+    match options.row {
+        Row::Lot => rows::lot::measure::<B>(options.tasks.unwrap_or(4000)),
+        _ => measure_with::<Parkade<B>>(options),
     }
 }

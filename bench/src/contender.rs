@@ -8,7 +8,8 @@ use std::fmt;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::cell::{Metric, Options, measure_with};
+pub(crate) use self::parkade::Parkade;
+use crate::cell::{Metric, Options, measure_on, measure_with};
 
 /// A pool of workers, as far as a row needs to know it.
 pub(crate) trait Contender: Send + Sync + Sized + 'static {
@@ -39,8 +40,8 @@ impl Name {
     pub(crate) fn measure(self, options: &Options) -> Result<Vec<Metric>> {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Linux => measure_with::<parkade::Parkade<::parkade::backend::Linux>>(options),
-            Self::Std => measure_with::<parkade::Parkade<::parkade::backend::Std>>(options),
+            Self::Linux => measure_on::<::parkade::backend::Linux>(options),
+            Self::Std => measure_on::<::parkade::backend::Std>(options),
             Self::Threadpool => measure_with::<threadpool::Threadpool>(options),
         }
     }

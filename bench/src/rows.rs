@@ -3,6 +3,7 @@
 pub(crate) mod idle;
 pub(crate) mod local;
 pub(crate) mod lone;
+pub(crate) mod lot;
 pub(crate) mod outside;
 
 use std::time::Duration;

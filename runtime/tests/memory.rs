@@ -24,9 +24,8 @@ fn live_bytes() -> usize {
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// One test for all backends, one after the other: others would allocate meanwhile.
-///
-/// Q12, with a tenth of its tasks where nothing is optimised.
+/// Q12, with a tenth of its tasks where nothing is optimised. One test for all backends, one after the other,
+/// because others would allocate meanwhile.
 #[test]
 fn a_burst_gives_its_memory_back() {
     #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -3,6 +3,8 @@
 //! The submitter sleeps until every worker is parked, submits an empty task, and watches one atomic
 //! until the task has stamped it. Nothing is amortised here: each figure is a whole wake-up, the case
 //! in which a scheduler that spins looks good and burns processors.
+//!
+//! Scenarios: I1.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -37,6 +37,8 @@ const fn workers(row: Row) -> &'static [u16] {
     match row {
         Row::Lone => &[2, 8],
         Row::Outside | Row::Local | Row::Idle => &[2],
+        // The waiter.
+        Row::Lot => &[1],
     }
 }
 
@@ -50,15 +52,28 @@ enum Row {
     Local,
     /// A parked pool that is left alone.
     Idle,
+    /// A lot without a pool, with and without skipped wakes.
+    Lot,
 }
 
 impl Row {
+    /// With how many tasks the system calls of the row are counted, if they are: so many that a stray call shows
+    /// as little.
+    const fn traced(self) -> Option<u64> {
+        match self {
+            Self::Lone => Some(200),
+            Self::Local => Some(100_000),
+            Self::Outside | Self::Idle | Self::Lot => None,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Lone => "lone",
             Self::Outside => "outside",
             Self::Local => "local",
             Self::Idle => "idle",
+            Self::Lot => "lot",
         }
     }
 }
@@ -198,8 +213,8 @@ fn measure(
                 let contender = &contenders[(turn + round) % contenders.len()];
                 bar.set_message(format!("{} {contender} {workers}", row.name()));
                 let mut cell = cell::measure(row.name(), contender, *workers)?;
-                if let Some(tracer) = tracer.filter(|_| *row == Row::Lone) {
-                    cell.add(tracer.count(&cell)?);
+                if let (Some(tracer), Some(tasks)) = (tracer, row.traced()) {
+                    cell.add(tracer.count(&cell, tasks)?);
                 }
                 bar.suspend(|| println!("{cell}"));
                 bar.inc(1);

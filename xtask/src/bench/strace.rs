@@ -14,9 +14,6 @@ use super::PROGRAM;
 use super::cell::{self, Cell, Metric};
 use crate::run::{Step, root};
 
-/// How many tasks are counted: enough that one stray call shows as 0.005 per task.
-const TASKS: u64 = 200;
-
 /// What is traced. `?` because not every machine has every way to look up a file.
 const CALLS: &str = "trace=futex,sched_yield,statx,?newfstatat,?lstat";
 
@@ -44,21 +41,21 @@ impl Tracer {
         })
     }
 
-    /// Runs the cell once more, traced, and counts its calls per task.
-    pub(super) fn count(&self, cell: &Cell) -> Result<[Metric; 2]> {
+    /// Runs the cell once more with so many tasks, traced, and counts its calls per task.
+    pub(super) fn count(&self, cell: &Cell, tasks: u64) -> Result<[Metric; 2]> {
         if let Some(folder) = self.output.parent() {
             fs::create_dir_all(folder)?;
         }
         let step = Step::new("strace", ["-f", "-qq", "-e", CALLS, "-o"])
             .args([self.output.display().to_string(), PROGRAM.to_owned()])
             .args(cell::args(&cell.row, &cell.contender, cell.workers))
-            .args(["--tasks".to_owned(), TASKS.to_string()])
+            .args(["--tasks".to_owned(), tasks.to_string()])
             .limit(cell::LIMIT);
         step.capture()?;
         let trace = fs::read_to_string(&self.output)
             .with_context(|| format!("reading {}", self.output.display()))?;
         let calls = Calls::between_marks(&trace).with_context(|| format!("`{step}`"))?;
-        let per_task = |calls: u64| calls as f64 / TASKS as f64;
+        let per_task = |calls: u64| calls as f64 / tasks as f64;
         Ok([
             ("futex calls", per_task(calls.futex)),
             ("sched_yield calls", per_task(calls.sched_yield)),
