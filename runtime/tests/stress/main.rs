@@ -32,6 +32,7 @@ mod lifetime;
 mod lone;
 mod loops_back_to_back;
 mod lot;
+mod mixed;
 mod priorities;
 mod resizing;
 mod rounds;

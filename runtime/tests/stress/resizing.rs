@@ -59,7 +59,7 @@ fn submit<B: Backend>(
 /// G1.
 fn each_task_ends_whatever_the_size<B: Backend>() {
     expect_panics();
-    let mut run = Run::new("G1", 25, 1);
+    let mut run = Run::new("G1", 6, 1);
     for round in run.rounds() {
         run.step();
         let hooks = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
