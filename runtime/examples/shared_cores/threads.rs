@@ -74,16 +74,26 @@ impl<'r, B: Backend> Threads<'r, B> {
         while begun.elapsed() < LIMIT {
             thread::sleep(STILL);
             let (now, metrics) = (self.used(), self.runtime.metrics());
-            // The metrics see the announcement; the sleep itself follows, and then nothing changes any more.
-            let asleep = metrics
+            // The metrics see the announcement, the system the sleep; a thread that waits for a CPU is seen by both.
+            let idle = metrics
                 .tag(self.tag)
                 .is_some_and(|tag| tag.idle == tag.workers);
-            if asleep && now == before {
+            if idle && self.sleep() && now == before {
                 return Ok(now);
             }
             before = now;
         }
         Err(format!("the workers of {} do not come to rest", self.tag))
+    }
+
+    /// Whether the system says that each thread sleeps; true if it says nothing.
+    fn sleep(&self) -> bool {
+        let mut directories = self.directories.iter().flatten();
+        directories.all(|directory| {
+            let status = fs::read_to_string(directory.join("status")).unwrap_or_default();
+            let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+            state.is_some_and(|state| state.trim_start().starts_with('S'))
+        })
     }
 }
 
