@@ -18,7 +18,8 @@ pub use parkade_std::Std;
 
 /// A platform with threads: what a runtime asks for beyond the core's [`Platform`].
 ///
-/// Implement it to run on a system that has `std` but wants a park of its own.
+/// Implement it to run on a system that has `std` but wants a park of its own; the traits that it builds on are those of
+/// the package `parkade-core`.
 ///
 /// The park is where the work is: [`Park`](parkade_core::Park) numbers its obligations, and the example `own_backend` of the
 /// repository has one. The rest may be taken from another backend, as here.
