@@ -1,7 +1,7 @@
 //! A page for each topic: what holds, how to use it, what to look out for.
 //!
-//! The items' own documentation says what each of them does; these pages say how they go together. Every statement about
-//! an outcome is held by a test, and every example runs.
+//! The items' own documentation says what each of them does; these pages say how they go together. Every example is
+//! run as a test.
 //!
 //! | page | answers |
 //! |---|---|
