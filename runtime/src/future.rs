@@ -27,9 +27,10 @@ use crate::timers::queue::Due;
 
 /// Runs a future on the calling thread, which sleeps while the future waits, and returns its output.
 ///
-/// Any thread may call it. On a worker it blocks: the tag has one worker less meanwhile, and a future that waits for
-/// what only this worker could do waits for ever, such as a [`Task`](crate::Task) of the same tag if that has a
-/// single worker. There, spawn the future instead. Costs an allocation.
+/// Any thread may call it. On a worker it counts as [`blocking`](crate::blocking()): unless the tag replaces the worker, it
+/// has one less meanwhile, and a future that waits for what only this worker could do waits for ever, such as a
+/// [`Task`](crate::Task) of the same tag if that has a single worker. There, spawn the future instead. Costs an
+/// allocation.
 ///
 /// ```
 /// use parkade::Runtime;

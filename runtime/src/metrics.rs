@@ -127,7 +127,8 @@ pub struct TagMetrics {
     /// Workers that the tag is to have at least: [`Tag::workers`](crate::Tag::workers), or what
     /// [`resize`](crate::TagRef::resize) said.
     pub wanted: usize,
-    /// Workers inside [`blocking`](crate::blocking()) or [`sleep`](crate::sleep()).
+    /// Workers inside [`blocking`](crate::blocking()) or a wait that [counts as
+    /// such](crate::guide::scaling#what-counts-as-blocking).
     pub blocked: usize,
     /// Workers that have started after the runtime.
     pub grown: usize,

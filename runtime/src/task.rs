@@ -93,7 +93,8 @@ impl<T: 'static> Task<T> {
     /// Blocks until the future has ended and returns its output.
     ///
     /// For threads outside; a future awaits the task instead. On a worker it blocks as [`block_on`] does: the worker
-    /// polls nothing meanwhile, so the only worker of the future's own tag would wait for ever.
+    /// polls nothing meanwhile, so the only worker of the future's own tag would wait for ever, unless the tag may
+    /// replace it ([`max_blocked`](crate::Tag::max_blocked)).
     ///
     /// # Errors
     ///
