@@ -8,7 +8,7 @@
 //! A pool that is tuned for throughput keeps its workers awake between the bursts; here they sleep, and the example
 //! shows what that costs in latency and what it saves in CPU time. `rhythm.rs` sends the bursts from outside, has the
 //! runtime measure how long requests wait and itself how long they take, and checks what it claims: every
-//! request is answered, there is no more than one wake a request, and at rest nothing happens at all.
+//! request is answered, wakes are bounded by the requests and not by the workers, and at rest nothing happens at all.
 
 mod rhythm;
 #[path = "../shared_cores/threads.rs"]
