@@ -11,6 +11,12 @@ use core::fmt;
 use crate::sync::{Note, Ordering};
 
 /// What a worker does: true at some moment of the recent past.
+///
+/// ```
+/// use parkade_core::Activity;
+///
+/// assert_eq!(Activity::ALL.map(|activity| activity.to_string())[3], "parked");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// Runs a task, or is on its way to the next, uncounted.

@@ -109,6 +109,15 @@ impl TagConfig {
 }
 
 /// A shape that cannot be built; each variant names the value at fault.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{TagConfig, TagIndex, TaskControl};
+///
+/// let error = TaskControl::new(&Board, &[TagConfig::new(1), TagConfig::new(1).run_queue(15)]).unwrap_err();
+/// assert_eq!(error.tag(), Some(TagIndex(1)));
+/// println!("{error}");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {

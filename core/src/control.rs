@@ -15,6 +15,17 @@ use crate::worker::Worker;
 /// Make one, register each worker thread with it and let that thread follow [`Worker::next`]; submit
 /// tasks to its tags from anywhere. It starts no thread and allocates only what the platform's arrays
 /// allocate, when it is made.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{ConfigError, TagConfig, TaskControl};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(4), TagConfig::new(1)])?;
+/// assert_eq!((control.tags().len(), control.workers()), (2, 0)); // no worker has registered yet
+/// let error = TaskControl::new(&Board, &[]).unwrap_err();
+/// assert_eq!(error, ConfigError::NoTags);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TaskControl<P: Platform> {
     tags: P::PerTag<Tag<P>>,
     stopping: AtomicBool,
@@ -59,6 +70,22 @@ impl<P: Platform> TaskControl<P> {
     /// # Errors
     ///
     /// [`RegisterError`]: there is no such tag or worker, or another thread is this worker.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use parkade_core::{Next, Origin, Priority, Slot, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+    ///
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+    /// let (tag, origin) = (&control.tags()[0], Origin::new(0));
+    /// let _ = tag.submit(Task::from_word(1), Priority::Normal, &origin)?;
+    /// let _ = tag.submit(Task::from_word(2), Priority::High, &origin)?;
+    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+    /// let Next::Run(first) = worker.next() else { unreachable!("two wait") };
+    /// assert_eq!(first.into_word(), 2);
+    /// # let Next::Run(second) = worker.next() else { unreachable!("one waits") };
+    /// # assert_eq!(second.into_word(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn register(&self, slot: Slot) -> Result<Worker<'_, P>, RegisterError> {
         let tag = self.tag(slot.tag).ok_or(RegisterError::NoSuchSlot(slot))?;
         let group = tag
@@ -110,6 +137,19 @@ impl<P: Platform> TaskControl<P> {
 }
 
 /// A worker that cannot be registered.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{RegisterError, Slot, TagConfig, TagIndex, TaskControl, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let slot = |worker| Slot { tag: TagIndex(0), worker: WorkerIndex(worker) };
+/// let worker = control.register(slot(0))?;
+/// assert_eq!(control.register(slot(0)).unwrap_err(), RegisterError::SlotTaken(slot(0)));
+/// assert_eq!(control.register(slot(1)).unwrap_err().to_string(), "there is no worker 1 of tag 0");
+/// drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {

@@ -70,6 +70,19 @@ impl WakeCounters {
 ///
 /// Each number is exact at some moment of the recent past; a snapshot of a quiescent tag is exact as a
 /// whole. Counts wrap at `usize::MAX`.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Origin, Priority, TagConfig, Task, TaskControl};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let tag = &control.tags()[0];
+/// let _ = tag.submit(Task::from_word(1), Priority::Normal, &Origin::new(0))?;
+/// let counters = tag.counters();
+/// // Nobody is idle, because nobody has registered.
+/// assert_eq!((counters.spawned, counters.picked, counters.skipped_wakes), (1, 0, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {

@@ -56,6 +56,18 @@ impl fmt::Display for Refused {
 impl core::error::Error for Refused {}
 
 /// A first-in first-out queue that any thread may push to.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Inbox, RefusedReason, Task};
+///
+/// let inbox = Inbox::<Board>::new(1);
+/// inbox.push(Task::from_word(1))?;
+/// let refused = inbox.push(Task::from_word(2)).unwrap_err();
+/// assert_eq!((refused.task.into_word(), refused.reason), (2, RefusedReason::Full));
+/// assert_eq!(inbox.pop().map(Task::into_word), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Inbox<P: Platform> {
     hints: CachePadded<Hints>,
     queue: P::Lock<P::Queue>,

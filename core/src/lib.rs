@@ -17,50 +17,7 @@
 //!
 //! ```
 //! use parkade_core::{Next, Origin, Priority, Slot, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
-//! # use std::{collections::VecDeque, ops::Deref, sync::Mutex};
-//! # use parkade_core::{sync::{AtomicPtr, AtomicU32}, Array, CapacityError, Lock, TaskQueue};
-//! # use parkade_core::{Park, Platform, SeqCstFences};
-//! # struct Board;
-//! # struct Nap;
-//! # struct Guard<T>(Mutex<T>);
-//! # struct Items<T>(Vec<T>);
-//! # struct Queue(VecDeque<Task>);
-//! # impl Park for Nap {
-//! #     fn wait(&self, _: &AtomicU32, _: u32) {}
-//! #     fn wake(&self, _: &AtomicU32, _: u32) -> u32 { 0 }
-//! # }
-//! # impl<T: Send> Lock<T> for Guard<T> {
-//! #     fn new(value: T) -> Self { Self(Mutex::new(value)) }
-//! #     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R { f(&mut self.0.lock().unwrap()) }
-//! # }
-//! # impl<T> Deref for Items<T> {
-//! #     type Target = [T];
-//! #     fn deref(&self) -> &[T] { &self.0 }
-//! # }
-//! # impl<T> Array<T> for Items<T> {
-//! #     fn try_from_fn<E: From<CapacityError>>(
-//! #         len: usize,
-//! #         make: impl FnMut(usize) -> Result<T, E>,
-//! #     ) -> Result<Self, E> { (0..len).map(make).collect::<Result<_, E>>().map(Items) }
-//! # }
-//! # impl TaskQueue for Queue {
-//! #     fn new() -> Self { Self(VecDeque::new()) }
-//! #     fn push(&mut self, task: Task) -> Result<(), Task> { self.0.push_back(task); Ok(()) }
-//! #     fn room(&self) -> usize { usize::MAX }
-//! #     fn pop(&mut self) -> Option<Task> { self.0.pop_front() }
-//! #     fn len(&self) -> usize { self.0.len() }
-//! # }
-//! # impl Platform for Board {
-//! #     type Park = Nap;
-//! #     type Fences = SeqCstFences;
-//! #     type Lock<T: Send> = Guard<T>;
-//! #     type Queue = Queue;
-//! #     type Ring = Items<AtomicPtr<()>>;
-//! #     type PerWorker<T: Send + Sync> = Items<T>;
-//! #     type PerTag<T: Send + Sync> = Items<T>;
-//! #     fn park(&self, _: Slot) -> Nap { Nap }
-//! #     fn fences(&self) -> SeqCstFences { SeqCstFences }
-//! # }
+#![doc = include_str!("../docs/board.md")]
 //! let control = TaskControl::new(&Board, &[TagConfig::new(4).run_queue(16)])?;
 //! let _ = control.tags()[0].submit(Task::from_word(42), Priority::Normal, &Origin::new(0))?;
 //!

@@ -24,6 +24,60 @@ use crate::sync::{AtomicU32, sequentially_consistent};
 ///    one that is about to exit, and `wait` returns to the caller's thread alone.
 /// 6. *One park, one word.* The word that is passed is the same for the whole life of the park, so an
 ///    implementation may ignore its address, or use nothing else.
+///
+/// ```
+/// use std::sync::{Mutex, PoisonError};
+/// use std::thread::{self, Thread};
+///
+/// use parkade_core::Park;
+/// use parkade_core::sync::{AtomicU32, Ordering};
+///
+/// /// For a lot with one sleeper, on std's thread park.
+/// #[derive(Default)]
+/// struct ThreadPark(Mutex<Option<Thread>>);
+///
+/// impl Park for ThreadPark {
+///     fn wait(&self, word: &AtomicU32, expected: u32) {
+///         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+///         let mut sleeper = lock();
+///         // 1: the compare and the entry are one step under the lock that `wake` takes.
+///         if word.load(Ordering::Relaxed) != expected || sleeper.is_some() {
+///             return;
+///         }
+///         let me = thread::current();
+///         let id = me.id();
+///         *sleeper = Some(me);
+///         drop(sleeper);
+///         // 3: whoever is still entered sleeps on, so that no wake counts who is awake.
+///         while lock().as_ref().is_some_and(|sleeper| sleeper.id() == id) {
+///             thread::park();
+///         }
+///     }
+///
+///     fn wake(&self, _word: &AtomicU32, n: u32) -> u32 {
+///         if n == 0 {
+///             return 0;
+///         }
+///         let sleeper = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+///         sleeper.map_or(0, |sleeper| {
+///             sleeper.unpark();
+///             1
+///         })
+///     }
+/// }
+///
+/// let (park, word) = (ThreadPark::default(), AtomicU32::new(1));
+/// park.wait(&word, 0); // it differs
+/// thread::scope(|threads| {
+///     threads.spawn(|| {
+///         while word.load(Ordering::Acquire) == 1 {
+///             park.wait(&word, 1);
+///         }
+///     });
+///     word.store(2, Ordering::Release);
+///     assert!(park.wake(&word, u32::MAX) <= 1);
+/// });
+/// ```
 pub trait Park: Send + Sync {
     /// Sleeps while `*word == expected`; returns at once if it differs, and at any time for no reason.
     fn wait(&self, word: &AtomicU32, expected: u32);
@@ -38,6 +92,19 @@ pub trait Park: Send + Sync {
 /// of its own, then at least one of them sees what the other did before its fence, exactly as if both
 /// had run `fence(SeqCst)`; `heavy` against `heavy` holds as well. **`light` against `light` promises
 /// nothing.** The defaults are SeqCst fences on both sides, which is right everywhere.
+///
+/// ```
+/// use parkade_core::Fences;
+///
+/// /// SeqCst fences on both sides, by the defaults.
+/// #[derive(Clone, Copy)]
+/// struct Plain;
+///
+/// impl Fences for Plain {}
+///
+/// Plain.light();
+/// Plain.heavy();
+/// ```
 pub trait Fences: Copy + Send + Sync + 'static {
     /// The frequent side: once per push and per pop of a worker's own queue.
     #[inline(always)]

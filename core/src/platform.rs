@@ -40,6 +40,13 @@ pub trait Platform: Send + Sync + 'static {
 }
 
 /// The place of a worker: its tag and its index within the tag, both counted from 0.
+///
+/// ```
+/// use parkade_core::{Slot, TagIndex, WorkerIndex};
+///
+/// let slot = Slot { tag: TagIndex(1), worker: WorkerIndex(3) };
+/// assert_eq!(slot.to_string(), "worker 3 of tag 1");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot {
     /// The tag.
@@ -66,6 +73,28 @@ pub struct WorkerIndex(pub usize);
 ///
 /// `with` must exclude **every context that may submit**: a kernel that submits from interrupt handlers
 /// masks them inside it. The closure neither panics nor blocks nor takes another lock.
+///
+/// ```
+/// use std::sync::{Mutex, PoisonError};
+///
+/// use parkade_core::Lock;
+///
+/// struct OsLock<T>(Mutex<T>);
+///
+/// impl<T: Send> Lock<T> for OsLock<T> {
+///     fn new(value: T) -> Self {
+///         Self(Mutex::new(value))
+///     }
+///
+///     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+///         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+///     }
+/// }
+///
+/// let lock = OsLock::new(1);
+/// lock.with(|value| *value += 1);
+/// assert_eq!(lock.with(|value| *value), 2);
+/// ```
 pub trait Lock<T>: Send + Sync {
     /// A lock around `value`.
     fn new(value: T) -> Self;
@@ -75,6 +104,48 @@ pub trait Lock<T>: Send + Sync {
 }
 
 /// A first-in first-out queue of tasks, bounded or growing. Always used under a [`Lock`].
+///
+/// ```
+/// use std::collections::VecDeque;
+///
+/// use parkade_core::{Task, TaskQueue};
+///
+/// /// At most four tasks.
+/// struct Four(VecDeque<Task>);
+///
+/// impl TaskQueue for Four {
+///     fn new() -> Self {
+///         Self(VecDeque::with_capacity(4))
+///     }
+///
+///     fn push(&mut self, task: Task) -> Result<(), Task> {
+///         if self.room() == 0 {
+///             return Err(task);
+///         }
+///         self.0.push_back(task);
+///         Ok(())
+///     }
+///
+///     fn room(&self) -> usize {
+///         4 - self.0.len()
+///     }
+///
+///     fn pop(&mut self) -> Option<Task> {
+///         self.0.pop_front()
+///     }
+///
+///     fn len(&self) -> usize {
+///         self.0.len()
+///     }
+/// }
+///
+/// let mut queue = Four::new();
+/// for word in 1..=4 {
+///     assert!(queue.push(Task::from_word(word)).is_ok());
+/// }
+/// assert!(queue.push(Task::from_word(5)).is_err(), "it comes back");
+/// assert_eq!(queue.pop().map(Task::into_word), Some(1));
+/// ```
 pub trait TaskQueue: Send {
     /// An empty queue.
     fn new() -> Self;
@@ -102,6 +173,35 @@ pub trait TaskQueue: Send {
 }
 
 /// An array whose length is fixed when it is made.
+///
+/// ```
+/// use std::ops::Deref;
+///
+/// use parkade_core::{Array, CapacityError};
+///
+/// struct Items<T>(Vec<T>);
+///
+/// impl<T> Deref for Items<T> {
+///     type Target = [T];
+///
+///     fn deref(&self) -> &[T] {
+///         &self.0
+///     }
+/// }
+///
+/// impl<T> Array<T> for Items<T> {
+///     fn try_from_fn<E: From<CapacityError>>(
+///         len: usize,
+///         make: impl FnMut(usize) -> Result<T, E>,
+///     ) -> Result<Self, E> {
+///         (0..len).map(make).collect::<Result<_, E>>().map(Items)
+///     }
+/// }
+///
+/// let squares = Items::from_fn(4, |index| index * index)?;
+/// assert_eq!(*squares, [0, 1, 4, 9]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Array<T>: Deref<Target = [T]> + Sized {
     /// Makes `len` items, in order, until one fails.
     ///

@@ -60,6 +60,23 @@ use crate::task::Task;
 ///
 /// Use it alone as a work-stealing deque without allocation; [`TaskControl`](crate::TaskControl) gives
 /// one to each worker.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{RunQueue, SeqCstFences, Steal, Task};
+///
+/// let queue = RunQueue::<Board>::new(SeqCstFences, 4, 1)?;
+/// let owner = queue.owner().ok_or("nobody has taken it")?;
+/// assert!(queue.owner().is_none(), "there is one at a time");
+/// for word in 1..=3 {
+///     assert!(owner.push(Task::from_word(word)).is_ok());
+/// }
+/// let Steal::Taken(oldest, 0) = queue.steal() else { unreachable!("three wait") };
+/// assert_eq!(oldest.into_word(), 1);
+/// let newest = owner.pop_newest().map(Task::into_word);
+/// assert_eq!((newest, queue.len()), (Some(3), 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RunQueue<P: Platform> {
     top: CachePadded<AtomicUsize>,
     bottom: CachePadded<AtomicUsize>,

@@ -14,6 +14,28 @@
 //! closed inbox tasks are taken one at a time, so that none is on its way past a look. A worker of an
 //! abandoned tag empties its own queues by [`Worker::take_left`](crate::Worker::take_left), and
 //! [`Join::take_queued`] has the rest.
+//!
+//! ```
+#![doc = include_str!("../docs/board.md")]
+//! use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+//!
+//! let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+//! let (tag, origin) = (&control.tags()[0], Origin::new(0));
+//! let _ = tag.submit(Task::from_word(1), Priority::Normal, &origin)?;
+//! let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+//!
+//! let lots = control.stop(StopPolicy::Drain)?.drivers_stopped().close();
+//! assert!(tag.submit(Task::from_word(2), Priority::Normal, &origin).is_err());
+//! let join = lots.stop_lots().interrupted();
+//!
+//! // A drain: what was accepted runs, then the worker is told to leave.
+//! let Next::Run(task) = worker.next() else { unreachable!("one waits") };
+//! assert_eq!(task.into_word(), 1);
+//! assert!(matches!(worker.next(), Next::Stop));
+//! drop(worker);
+//! assert_eq!(join.joined().remaining, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use core::fmt;
 

@@ -34,6 +34,19 @@ pub enum Priority {
 /// An isolated set of workers with queues of their own.
 ///
 /// Get one from [`TaskControl::tag`](crate::TaskControl::tag) and submit tasks to it from any thread.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Origin, Priority, TagConfig, Task, TaskControl, Wake};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(2).inbox_limit(1)])?;
+/// let (tag, origin) = (&control.tags()[0], Origin::new(0));
+/// let mut tasks = (1..=3).map(Task::from_word);
+/// let (accepted, refused) = tag.submit_batch(&mut tasks, Priority::Normal, &origin);
+/// // Two inboxes of one task each: the third comes back.
+/// assert_eq!((accepted, refused.map(|refused| refused.task.into_word())), (2, Some(3)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Tag<P: Platform> {
     pub(crate) groups: P::PerWorker<Group<P>>,
     pub(crate) idle: IdleWords<P>,

@@ -42,6 +42,22 @@ pub enum Next {
 
 /// One registered worker. Made by [`TaskControl::register`](crate::TaskControl::register); belongs to
 /// one thread.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Next, Slot, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(2)])?;
+/// let slot = |worker| Slot { tag: TagIndex(0), worker: WorkerIndex(worker) };
+/// let (one, two) = (control.register(slot(0))?, control.register(slot(1))?);
+/// let _ = one.push(Task::from_word(7))?; // a task that it spawns
+/// let Next::Run(task) = two.next() else { unreachable!("one waits") };
+/// assert_eq!(task.into_word(), 7); // stolen
+/// assert_eq!(control.tags()[0].counters().stolen, 1);
+/// assert!(matches!(one.next(), Next::Park(_)), "nothing is left");
+/// # drop((one, two));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Worker<'c, P: Platform> {
     slot: Slot,
     tag: &'c Tag<P>,

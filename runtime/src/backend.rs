@@ -18,7 +18,61 @@ pub use parkade_std::Std;
 
 /// A platform with threads: what a runtime asks for beyond the core's [`Platform`].
 ///
-/// Implement it to run on a system that has `std` but wants a park of its own.
+/// Implement it to run on a system that has `std` but wants a park of its own; the traits that it builds on are those of
+/// the package `parkade-core`.
+///
+/// The park is where the work is: [`Park`](parkade_core::Park) numbers its obligations, and the example `own_backend` of the
+/// repository has one. The rest may be taken from another backend, as here.
+///
+/// ```
+/// use parkade::backend::{AffinityError, Std};
+/// use parkade::{Backend, FenceChoice, RuntimeOn, Tag};
+/// use parkade_core::{Platform, SeqCstFences, Slot};
+///
+/// /// Sleeps as std does, and says for whom.
+/// struct Told;
+///
+/// impl Platform for Told {
+///     type Park = <Std as Platform>::Park; // or one of your own
+///     type Fences = SeqCstFences;
+///     type Lock<T: Send> = <Std as Platform>::Lock<T>;
+///     type Queue = <Std as Platform>::Queue;
+///     type Ring = <Std as Platform>::Ring;
+///     type PerWorker<T: Send + Sync> = <Std as Platform>::PerWorker<T>;
+///     type PerTag<T: Send + Sync> = <Std as Platform>::PerTag<T>;
+///
+///     fn park(&self, slot: Slot) -> Self::Park {
+///         println!("a park for {slot}");
+///         Std.park(slot)
+///     }
+///
+///     fn fences(&self) -> SeqCstFences {
+///         SeqCstFences
+///     }
+/// }
+///
+/// impl Backend for Told {
+///     fn new(_fences: FenceChoice) -> Self {
+///         Self
+///     }
+///
+///     fn allowed_cpus() -> Result<Vec<usize>, AffinityError> {
+///         Err(AffinityError::Unsupported)
+///     }
+///
+///     fn pin_current_thread(_cpu: usize) -> Result<(), AffinityError> {
+///         Err(AffinityError::Unsupported)
+///     }
+///
+///     fn set_current_thread_cpus(_cpus: &[usize]) -> Result<(), AffinityError> {
+///         Err(AffinityError::Unsupported)
+///     }
+/// }
+///
+/// let runtime = RuntimeOn::<Told>::builder().tag(Tag::new("own").workers(2)).build()?;
+/// assert_eq!(runtime.spawn(|| 6 * 7).join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Backend: Platform + Sized {
     /// Makes the platform, once per runtime and before any of its threads.
     fn new(fences: FenceChoice) -> Self;
@@ -60,6 +114,14 @@ pub trait Backend: Platform + Sized {
 }
 
 /// Which memory fences the queues use.
+///
+/// ```
+/// use parkade::{FenceChoice, Runtime};
+///
+/// let runtime = Runtime::builder().fences(FenceChoice::SeqCst).build()?;
+/// assert_eq!(runtime.spawn(|| 6 * 7).join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum FenceChoice {

@@ -50,6 +50,36 @@ pub struct Batch<B: Backend> {
 ///
 /// Dropping it tries once more; what is refused then is dropped, and its handles say
 /// [`JoinError::Refused`](crate::JoinError::Refused).
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use parkade::{RefusedReason, Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("only").workers(1).inbox_limit(2)).build()?;
+/// let (begun, begins) = mpsc::channel();
+/// let (let_go, wait) = mpsc::channel::<()>();
+/// let busy = runtime.spawn(move || {
+///     begun.send(()).ok();
+///     wait.recv().is_err()
+/// });
+/// begins.recv()?;
+/// let mut batch = runtime.batch();
+/// let tasks: Vec<_> = (0..3).map(|n| batch.spawn(move || n)).collect();
+/// let refused = batch.submit().unwrap_err();
+/// assert_eq!((refused.accepted, refused.rest.len()), (2, 1));
+/// assert_eq!(refused.reason, RefusedReason::Full);
+/// drop(let_go);
+/// assert!(busy.join()?);
+/// while runtime.metrics().total.queued > 0 {
+///     std::thread::yield_now();
+/// }
+/// assert_eq!(refused.rest.submit()?, 1);
+/// for (n, task) in tasks.into_iter().enumerate() {
+///     assert_eq!(task.join()?, n);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct BatchRefused<B: Backend> {
     /// How many tasks were accepted, in the order of their spawns.
     pub accepted: usize,
@@ -85,6 +115,21 @@ impl<B: Backend> Batch<B> {
     }
 
     /// Adds a task that nobody waits for. Costs one allocation.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let mut batch = runtime.batch();
+    /// assert!(batch.is_empty());
+    /// for n in 0..3 {
+    ///     batch.spawn_detached(move || println!("{n}"));
+    /// }
+    /// assert_eq!(batch.len(), 3);
+    /// drop(batch); // submits them
+    /// assert_eq!(runtime.metrics().total.spawned, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn spawn_detached(&mut self, task: impl FnOnce() + Send + 'static) {
         self.entries.push(if self.shared.measures_latency {
             detached(Measured::now(task))

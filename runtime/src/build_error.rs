@@ -12,6 +12,14 @@ use crate::cpu_list::CpuListError;
 /// A runtime that was not built. No thread of it is left.
 ///
 /// All but the last four are found before any thread exists.
+///
+/// ```
+/// use parkade::{BuildError, Runtime, Tag};
+///
+/// let error = Runtime::builder().tag(Tag::new("io").workers(0)).build().unwrap_err();
+/// assert_eq!(error.to_string(), "tag \"io\" has 0 workers; it needs at least 1");
+/// assert!(matches!(error, BuildError::NoWorkers { tag } if tag == "io"));
+/// ```
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {

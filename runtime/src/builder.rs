@@ -32,6 +32,16 @@ use crate::timers::{TimerThread, Timers};
 pub const DEFAULT_TAG: &str = "default";
 
 /// What to do when the system refuses to start a thread.
+///
+/// ```
+/// use parkade::{OnThreadError, Runtime};
+///
+/// let runtime = Runtime::builder().on_thread_error(OnThreadError::RunWithFewer).build()?;
+/// let total = runtime.metrics().total;
+/// println!("{} workers, {} missing", total.workers, total.missing);
+/// assert!(total.workers >= 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnThreadError {
     /// Stop those that have started, and return [`BuildError::Thread`].
@@ -92,6 +102,15 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Adds tags; an empty list is an error unless others are added.
+    ///
+    /// ```
+    /// use parkade::{Runtime, Tag};
+    ///
+    /// let names = ["requests", "reports"];
+    /// let runtime = Runtime::builder().tags(names.map(|name| Tag::new(name).workers(1))).build()?;
+    /// assert_eq!(runtime.default_tag().name(), "requests");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn tags(mut self, tags: impl IntoIterator<Item = Tag>) -> Self {
         self.tags.get_or_insert_default().extend(tags);
         self
@@ -99,6 +118,18 @@ impl<B: Backend> RuntimeBuilder<B> {
 
     /// Sets what thread names begin with, before tag and index; by default `pk-`. A name is at most 15
     /// bytes: a long front is cut and the tag's index put in, so that names stay unique.
+    ///
+    /// ```
+    /// use parkade::{Runtime, Tag};
+    ///
+    /// let runtime = Runtime::builder()
+    ///     .tag(Tag::new("analytics-heavy").workers(1))
+    ///     .thread_name("db-")
+    ///     .build()?;
+    /// let name = runtime.spawn(|| std::thread::current().name().map(str::to_owned)).join()?;
+    /// assert_eq!(name.as_deref(), Some("db-analytic~0-0"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
@@ -106,6 +137,14 @@ impl<B: Backend> RuntimeBuilder<B> {
 
     /// Sets the stack of each worker and of the runtime's other threads in bytes, at least 16 KiB; by default that of
     /// [`std::thread::Builder`].
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().stack_size(256 * 1024).build()?;
+    /// assert!(Runtime::builder().stack_size(1024).build().is_err(), "too small");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -120,6 +159,31 @@ impl<B: Backend> RuntimeBuilder<B> {
     /// Sets what each worker calls on its own thread before its first task. It may spawn. A panic of
     /// this or any hook is counted as [`panicked`](crate::TagMetrics::panicked) and dealt with as the tag's
     /// [`PanicPolicy`](crate::PanicPolicy) says.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// use parkade::{Policy, Runtime, Tag};
+    ///
+    /// let alive = Arc::new(AtomicUsize::new(0));
+    /// let (up, down) = (Arc::clone(&alive), Arc::clone(&alive));
+    /// let runtime = Runtime::builder()
+    ///     .tag(Tag::new("io").workers(3))
+    ///     .on_start(move |worker| {
+    ///         println!("{} starts", worker.thread_name());
+    ///         up.fetch_add(1, Ordering::Relaxed);
+    ///     })
+    ///     .on_stop(move |_worker| {
+    ///         down.fetch_sub(1, Ordering::Relaxed);
+    ///     })
+    ///     .build()?;
+    /// runtime.broadcast(|_| ()).into_iter().try_for_each(|copy| copy.join())?;
+    /// assert_eq!(alive.load(Ordering::Relaxed), 3);
+    /// runtime.shutdown(Policy::Drain, None)?;
+    /// assert_eq!(alive.load(Ordering::Relaxed), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_start(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.start = Some(Arc::new(hook));
         self
@@ -134,6 +198,22 @@ impl<B: Backend> RuntimeBuilder<B> {
 
     /// Sets what each worker calls on its own thread right before it sleeps. It may spawn; then the
     /// worker does not sleep. Calls of this and of the unpark hook alternate.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use parkade::{Runtime, Tag};
+    ///
+    /// let (asleep, awake) = mpsc::channel();
+    /// let runtime = Runtime::builder()
+    ///     .tag(Tag::new("only").workers(1))
+    ///     .on_park(move |worker| {
+    ///         asleep.send(worker.index()).ok();
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(awake.recv()?, 0, "it has nothing to do");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_park(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.park = Some(Arc::new(hook));
         self
@@ -168,6 +248,16 @@ impl<B: Backend> RuntimeBuilder<B> {
     /// A tag grows above its minimum only while the sum over all tags, each with its minimum at least, stays
     /// below it. So it never takes a tag's minimum, however busy the others are; and one that is
     /// [resized](crate::TagRef::resize) has the others give back what they have above theirs.
+    ///
+    /// ```
+    /// use parkade::{BuildError, Runtime, Tag};
+    ///
+    /// let tags = ["hot", "quiet"].map(|name| Tag::new(name).workers(1).max_workers(4));
+    /// let runtime = Runtime::builder().tags(tags.clone()).max_workers(5).build()?;
+    /// let error = Runtime::builder().tags(tags).max_workers(1).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::BelowMinimums { ceiling: 1, sum: 2 }), "{error}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_workers(mut self, workers: usize) -> Self {
         self.max_workers = Some(workers);
         self

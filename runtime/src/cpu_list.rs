@@ -26,6 +26,14 @@ use thiserror::Error;
 pub struct CpuList(Vec<usize>);
 
 /// A CPU list that cannot be read; each variant names the piece at fault.
+///
+/// ```
+/// use parkade::{CpuList, CpuListError};
+///
+/// let error = "3-1".parse::<CpuList>().unwrap_err();
+/// println!("{error}");
+/// assert!("0-4294967295".parse::<CpuList>().is_err(), "too many to be meant");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CpuListError {

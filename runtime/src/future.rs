@@ -27,9 +27,10 @@ use crate::timers::queue::Due;
 
 /// Runs a future on the calling thread, which sleeps while the future waits, and returns its output.
 ///
-/// Any thread may call it. On a worker it blocks: the tag has one worker less meanwhile, and a future that waits for
-/// what only this worker could do waits for ever, such as a [`Task`](crate::Task) of the same tag if that has a
-/// single worker. There, spawn the future instead. Costs an allocation.
+/// Any thread may call it. On a worker it counts as [`blocking`](crate::blocking()): unless the tag replaces the worker, it
+/// has one less meanwhile, and a future that waits for what only this worker could do waits for ever, such as a
+/// [`Task`](crate::Task) of the same tag if that has a single worker. There, spawn the future instead. Costs an
+/// allocation.
 ///
 /// ```
 /// use parkade::Runtime;
@@ -260,6 +261,20 @@ impl<F: Future> Future for Timeout<F> {
 }
 
 /// Why a [`timeout`] has no output.
+///
+/// ```
+/// use std::future::pending;
+/// use std::time::Duration;
+///
+/// use parkade::Runtime;
+/// use parkade::future::{TimeoutError, timeout};
+///
+/// let runtime = Runtime::builder().build()?;
+/// let task = runtime.spawn_async(timeout(Duration::from_millis(1), pending::<()>()));
+/// assert_eq!(task.join()?, Err(TimeoutError::Elapsed));
+/// assert_eq!(TimeoutError::Elapsed.to_string(), "the time was up");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TimeoutError {

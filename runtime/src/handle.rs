@@ -69,6 +69,16 @@ impl<T: 'static> JoinHandle<T> {
     ///
     /// [`JoinError`]: the task panicked (with the payload), was dropped by a stopping runtime, or had been
     /// refused; or it is the task of the process that this one was forked from.
+    ///
+    /// ```
+    /// use parkade::{JoinError, Runtime};
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// assert_eq!(runtime.spawn(|| "done").join()?, "done");
+    /// let failed = runtime.spawn(|| panic!("out of tea")).join();
+    /// assert!(matches!(failed, Err(JoinError::Panicked(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn join(self) -> Result<T, JoinError> {
         let Self { promised, home } = self;
         if !home.is_in_this_process() {
@@ -96,6 +106,21 @@ impl<T: 'static> JoinHandle<T> {
     /// # Errors
     ///
     /// The handle itself, if the task has not ended. The inner result is that of [`join`](JoinHandle::join).
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let (finish, finished) = mpsc::channel::<()>();
+    /// let handle = runtime.spawn(move || finished.recv().is_err());
+    /// assert!(!handle.is_finished());
+    /// let handle = handle.try_join().unwrap_err(); // not yet: here is the handle again
+    /// drop(finish);
+    /// assert!(handle.join()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn try_join(self) -> Result<Result<T, JoinError>, Self> {
         let Self { promised, home } = self;
         promised.take().map_err(|promised| Self { promised, home })

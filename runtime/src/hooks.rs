@@ -8,6 +8,16 @@ use crate::counts::WorkerCounts;
 use crate::job::drop_quietly;
 
 /// What a hook is told about the worker on whose thread it runs.
+///
+/// ```
+/// use parkade::{Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("io").workers(2)).build()?;
+/// let seen = runtime.broadcast(|worker| (worker.tag().to_owned(), worker.index(), worker.cpu()));
+/// let seen: Result<Vec<_>, _> = seen.into_iter().map(|copy| copy.join()).collect();
+/// assert_eq!(seen?, [("io".to_owned(), 0, None), ("io".to_owned(), 1, None)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerInfo {
     pub(crate) tag: String,

@@ -10,6 +10,23 @@ use crate::panics::message;
 use crate::refused::RefusedReason;
 
 /// What a task came to if not to a value.
+///
+/// ```
+/// use parkade::{JoinError, Policy, RefusedReason, Runtime};
+///
+/// let runtime = Runtime::builder().build()?;
+/// let explain = |outcome| match outcome {
+///     Ok(()) => "it ran".to_owned(),
+///     Err(JoinError::Panicked(payload)) => format!("it panicked: {payload}"),
+///     Err(JoinError::Refused(RefusedReason::Stopped)) => "it came too late".to_owned(),
+///     Err(other) => other.to_string(),
+/// };
+/// assert_eq!(explain(runtime.spawn(|| ()).join()), "it ran");
+/// assert_eq!(explain(runtime.spawn(|| panic!("no tea")).join()), "it panicked: no tea");
+/// runtime.shutdown(Policy::Drain, None)?;
+/// assert_eq!(explain(runtime.spawn(|| ()).join()), "it came too late");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -29,6 +46,19 @@ pub enum JoinError {
 /// The value that a task panicked with.
 ///
 /// Get at the message by `Display`, at the value by [`into_inner`](PanicPayload::into_inner).
+///
+/// ```
+/// use parkade::{JoinError, Runtime};
+///
+/// let runtime = Runtime::builder().build()?;
+/// let failed = runtime.spawn(|| std::panic::panic_any(7)).join();
+/// let Err(JoinError::Panicked(payload)) = failed else {
+///     unreachable!("it panics");
+/// };
+/// assert_eq!(payload.to_string(), "a value that is no message");
+/// assert_eq!(payload.into_inner().downcast_ref(), Some(&7));
+/// # Ok::<(), parkade::BuildError>(())
+/// ```
 // The mutex makes the payload `Sync`, so that `JoinError` fits into boxed errors; the box keeps the
 // common outcomes small.
 pub struct PanicPayload(Box<Mutex<Box<dyn Any + Send>>>);
@@ -76,6 +106,18 @@ impl PanicPayload {
     /// # Panics
     ///
     /// Always.
+    ///
+    /// ```
+    /// use parkade::{JoinError, Runtime};
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let parent = std::thread::spawn(move || match runtime.spawn(|| panic!("a child")).join() {
+    ///     Err(JoinError::Panicked(payload)) => payload.resume(), // the parent's panic as well
+    ///     other => other,
+    /// });
+    /// assert!(parent.join().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn resume(self) -> ! {
         panic::resume_unwind(self.into_inner())
     }

@@ -79,6 +79,19 @@ impl Latency {
 
     /// The wait that this share of the tasks did not exceed; 0 if there were none. A share outside of 0 to 1 is
     /// taken for the nearer of the two.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().measure_latency(true).build()?;
+    /// runtime.spawn(|| ()).join()?;
+    /// let latency = runtime.metrics().total.latency.ok_or("it is measured")?;
+    /// assert_eq!(latency.quantile(1.0), latency.max());
+    /// assert!(latency.sum() <= latency.max(), "there was one task");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(share))

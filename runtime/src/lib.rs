@@ -1,28 +1,152 @@
 //! A work-stealing task scheduler in which idle workers sleep and wake-ups are counted one by one.
 //!
+//! This page teaches it by one example that grows; the [`guide`] has a page for each topic.
+//!
+//! # Step 1: a task
+//!
+//! Nothing is configured: the [`global`] runtime is there from its first use on, with a worker for each CPU.
+//!
 //! ```
-//! use parkade::{Policy, Runtime, Tag};
+//! let count = parkade::spawn(|| "to be or not to be".split_whitespace().count());
+//! assert_eq!(count.join()?, 6);
+//! # Ok::<(), parkade::JoinError>(())
+//! ```
 //!
+//! [`spawn`] returns a [`JoinHandle`], which has the value, or says why there is none: a panic of the task is an
+//! error of its handle, and the worker goes on.
+//!
+//! # Step 2: a loop over what one has
+//!
+//! A spawned closure owns what it uses. Loops, [`join()`] and [`scope`](RuntimeOn::scope) borrow instead, and return when
+//! all is done; the caller does its share.
+//!
+//! ```
+//! fn words(text: &str) -> usize {
+//!     text.split_whitespace().count()
+//! }
+//!
+//! let texts = ["to be or not to be", "that is the question"];
+//! assert_eq!(parkade::global().map(&texts[..], |text| words(text)), [6, 4]);
+//! ```
+//!
+//! # Step 3: a runtime, and a tag for each kind of work
+//!
+//! A program that has opinions builds its own [`Runtime`]. Its workers are grouped in [tags](guide::tags), which are
+//! isolated: however much there is to count, saving has a worker of its own.
+//!
+//! ```
+//! use parkade::{Runtime, Tag};
+//!
+//! # fn words(text: &str) -> usize {
+//! #     text.split_whitespace().count()
+//! # }
+//! # let texts = ["to be or not to be", "that is the question"];
 //! let runtime = Runtime::builder()
-//!     .tag(Tag::new("compute").workers(2))
-//!     .tag(Tag::new("io").workers(1))
+//!     .tag(Tag::new("count").workers(2)) // the first is the default
+//!     .tag(Tag::new("save").workers(1))
 //!     .build()?;
+//! let save = runtime.tag("save")?;
 //!
-//! let sum = runtime.spawn(|| (1..=100_u64).sum::<u64>());
-//! let line = runtime.tag("io")?.spawn(|| String::from("read"));
-//! assert_eq!((sum.join()?, line.join()?.as_str()), (5050, "read"));
-//!
-//! println!("{}", runtime.metrics());
-//! println!("{}", runtime.shutdown(Policy::Drain, None)?);
+//! let counts = runtime.map(&texts[..], |text| words(text));
+//! let saved = save.spawn(move || format!("{counts:?}"));
+//! assert_eq!(saved.join()?, "[6, 4]");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A program that needs no configuration uses the [`global`] runtime, which is there from its first use on:
+//! # Step 4: many tasks, one submit
+//!
+//! Texts that come in from outside do not wait for each other. A [`Batch`] queues them all, then wakes as many workers as
+//! they need, once.
 //!
 //! ```
-//! assert_eq!(parkade::spawn(|| 6 * 7).join()?, 42);
-//! # Ok::<(), parkade::JoinError>(())
+//! # use parkade::{Runtime, Tag};
+//! # fn words(text: &str) -> usize {
+//! #     text.split_whitespace().count()
+//! # }
+//! # let runtime = Runtime::builder()
+//! #     .tag(Tag::new("count").workers(2))
+//! #     .tag(Tag::new("save").workers(1))
+//! #     .build()?;
+//! let arrived = vec![String::from("to be or not to be"), String::from("that is the question")];
+//!
+//! let mut batch = runtime.batch();
+//! let counts: Vec<_> = arrived.into_iter().map(|text| batch.spawn(move || words(&text))).collect();
+//! batch.submit()?;
+//! let mut sum = 0;
+//! for count in counts {
+//!     sum += count.join()?;
+//! }
+//! assert_eq!(sum, 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Step 5: later, and again and again
+//!
+//! Timers need no worker until they are due, and dropping their handle cancels them.
+//!
+//! ```
+//! # use parkade::{Runtime, Tag};
+//! # fn words(text: &str) -> usize {
+//! #     text.split_whitespace().count()
+//! # }
+//! # let runtime = Runtime::builder()
+//! #     .tag(Tag::new("count").workers(2))
+//! #     .tag(Tag::new("save").workers(1))
+//! #     .build()?;
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicUsize, Ordering};
+//! use std::time::Duration;
+//!
+//! let total = Arc::new(AtomicUsize::new(0));
+//! let seen = Arc::clone(&total);
+//! // Each ms, while `progress` is kept: as a task of the tag that saves.
+//! let progress = runtime.tag("save")?.every(Duration::from_millis(1), move || {
+//!     println!("{} words so far", seen.load(Ordering::Relaxed));
+//! })?;
+//! let late = Arc::clone(&total);
+//! let timer = runtime.after(Duration::from_millis(5), move || {
+//!     late.fetch_add(words("that is the question"), Ordering::Relaxed)
+//! })?;
+//! assert_eq!(timer.join()?, 0, "nobody had counted before");
+//! drop(progress);
+//! assert_eq!(total.load(Ordering::Relaxed), 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Step 6: the numbers, and the end
+//!
+//! [`metrics`](RuntimeOn::metrics) shows what each tag has done; [`shutdown`](RuntimeOn::shutdown) lets what is queued run, or drops
+//! it, and reports. Each task that was accepted has run once or was dropped once, and its handle says which.
+//!
+//! ```
+//! # fn words(text: &str) -> usize {
+//! #     text.split_whitespace().count()
+//! # }
+//! use std::time::Duration;
+//!
+//! use parkade::{Policy, Runtime, Tag};
+//!
+//! # let runtime = Runtime::builder()
+//! #     .tag(Tag::new("count").workers(2))
+//! #     .tag(Tag::new("save").workers(1))
+//! #     .build()?;
+//! let last = runtime.spawn(|| words("the rest is silence"));
+//! let never = runtime.after(Duration::from_secs(3600), || words("too late"))?;
+//!
+//! println!("{}", runtime.metrics()); // a table with a row per tag
+//! let report = runtime.shutdown(Policy::Drain, Some(Duration::from_secs(5)))?;
+//! println!("{report}");
+//! assert!(report.is_complete(), "no thread is left");
+//! assert_eq!((report.ran, report.dropped), (1, 0));
+//! assert_eq!(last.join()?, 4);
+//! assert!(never.join().is_err(), "it was not due");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! From here: [futures](guide::futures) on the same workers, [how many workers](guide::scaling) there are and
+//! [on which CPUs](guide::pinning), [what a worker does while it waits](guide::waiting), [what comes of
+//! panics](guide::panics) and [of a stop](guide::stopping), and [how to see what it does](guide::observability). The
+//! repository's `runtime/examples` has whole programs.
 //!
 //! # The parts
 //!
@@ -41,7 +165,8 @@
 //!   [`for_each`](RuntimeOn::for_each), [`map`](RuntimeOn::map) and [`chunks`](RuntimeOn::chunks) a loop over a
 //!   slice or a range. They return when all has ended, and then go on with a panic if there was one. Nothing of
 //!   it is refused or dropped: what no worker takes, the caller runs, and while it waits it runs nothing else.
-//! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table.
+//! * [`shutdown`](RuntimeOn::shutdown) ends in a [`Report`], [`metrics`](RuntimeOn::metrics) in a table; [`topology`] tells
+//!   which CPUs share a core.
 //!
 //! # What holds
 //!
@@ -83,9 +208,11 @@ mod global;
 #[cfg(not(any(feature = "std", all(feature = "linux", target_os = "linux"))))]
 #[path = "no_global.rs"]
 mod global;
+pub mod guide;
 mod handle;
 mod handled;
 mod hooks;
+mod interval;
 mod job;
 mod join;
 mod join_error;
@@ -142,6 +269,7 @@ pub use future::block_on;
 pub use global::{GlobalAlreadySet, global, set_global, spawn, spawn_async};
 pub use handle::JoinHandle;
 pub use hooks::WorkerInfo;
+pub use interval::Interval;
 pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
 pub use latency::Latency;
@@ -159,5 +287,5 @@ pub use sleep::{Stopped, sleep};
 pub use stop::{Policy, ShutdownError};
 pub use tag::{Pinning, Tag};
 pub use task::Task;
-pub use timer::{Interval, Timer};
+pub use timer::Timer;
 pub use worker_metrics::WorkerMetrics;

@@ -43,6 +43,21 @@ pub struct Metrics {
 /// How many timers there are and were: timed tasks, each turn of a recurring one, and alarms.
 ///
 /// A timed task counts as [`spawned`](TagMetrics::spawned) in its tag once it has fired; an alarm never does.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use parkade::Runtime;
+///
+/// let runtime = Runtime::builder().build()?;
+/// let far = Duration::from_secs(3600);
+/// let (one, two) = (runtime.after(far, || ())?, runtime.after(far, || ())?);
+/// drop(one);
+/// let timers = runtime.metrics().timers;
+/// assert_eq!((timers.pending, timers.fired, timers.cancelled), (1, 0, 1));
+/// # drop(two);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TimerMetrics {
@@ -57,6 +72,18 @@ pub struct TimerMetrics {
 }
 
 /// The counters of one tag: tasks, wakes and workers.
+///
+/// ```
+/// use parkade::{Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("io").workers(2)).build()?;
+/// runtime.spawn(|| ()).join()?;
+/// let metrics = runtime.metrics();
+/// let io = metrics.tag("io").ok_or("there is one")?;
+/// assert_eq!((io.spawned, io.ran, io.workers), (1, 1, 2));
+/// assert!(io.wake_calls <= 1, "a wake for a task, or none if a worker was awake");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TagMetrics {
@@ -100,7 +127,8 @@ pub struct TagMetrics {
     /// Workers that the tag is to have at least: [`Tag::workers`](crate::Tag::workers), or what
     /// [`resize`](crate::TagRef::resize) said.
     pub wanted: usize,
-    /// Workers inside [`blocking`](crate::blocking()) or [`sleep`](crate::sleep()).
+    /// Workers inside [`blocking`](crate::blocking()) or a wait that [counts as
+    /// such](crate::guide::scaling#what-counts-as-blocking).
     pub blocked: usize,
     /// Workers that have started after the runtime.
     pub grown: usize,

@@ -18,21 +18,7 @@ use crate::trace;
 ///
 /// Whatever is chosen, no worker is lost to a panic. What panics, and what it comes to:
 ///
-/// | what panics | counted | `Carry` | `Abort` | `Handler` |
-/// |---|---|---|---|---|
-/// | a task with a handle | yes | its handle has the payload | the process aborts | it is called, then as `Carry` |
-/// | a task that a worker runs because it joins it | yes | that join returns the payload | aborts | called, then as `Carry` |
-/// | a detached task, also of a batch | yes | nothing more | aborts | called |
-/// | a start, stop, park or unpark hook | yes | nothing more | aborts | called |
-/// | a part of a `join` or a loop, a task of a scope | yes, if a worker ran it | the call panics when all has ended | aborts, if a worker ran it | called, if a worker ran it; then as `Carry` |
-/// | a timed task | as a task with a handle | | | |
-/// | a future, in a poll | yes | its task has the payload | aborts | called, then as `Carry` |
-/// | a turn of an interval | yes | there is no further turn | aborts | called, then as `Carry` |
-/// | an alarm | in the timers' numbers | its handle has the payload | as `Carry` | as `Carry` |
-/// | the handler | yes | – | – | it ends there |
-/// | the destructor of what a task captured, while it runs | as the task | as the task | as the task | as the task |
-/// | the destructor of a task that is dropped unrun, of a result or a payload that nobody takes | no | it ends there | it ends there | it ends there |
-/// | the destructor of a thread-local, as the worker's thread ends | no | std aborts | std aborts | std aborts |
+#[doc = include_str!("../docs/panic_outcomes.md")]
 ///
 /// *Counted* is in [`TagMetrics::panicked`](crate::TagMetrics::panicked). The panic hook of the process, which
 /// prints the message, comes before all of this, as for any panic.

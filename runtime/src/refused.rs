@@ -5,6 +5,18 @@ use std::fmt;
 use std::io::ErrorKind;
 
 /// Why a task was not accepted.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use parkade::{RefusedReason, Runtime};
+///
+/// let runtime = Runtime::builder().build()?;
+/// let refused = runtime.every(Duration::ZERO, || ()).unwrap_err();
+/// assert_eq!(refused.reason, RefusedReason::ZeroPeriod);
+/// assert_eq!(refused.to_string(), "the task was refused: its period is 0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusedReason {

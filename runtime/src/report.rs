@@ -6,6 +6,29 @@ use std::time::Duration;
 use crate::stop::Policy;
 
 /// The outcome of [`shutdown`](crate::RuntimeOn::shutdown).
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// use parkade::{Policy, Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("io").workers(1)).build()?;
+/// let (begun, begins) = mpsc::channel();
+/// let (let_go, wait) = mpsc::channel::<()>();
+/// let stubborn = runtime.spawn(move || {
+///     begun.send(()).ok();
+///     wait.recv().is_err()
+/// });
+/// begins.recv()?;
+/// let report = runtime.shutdown(Policy::Drain, Some(Duration::from_millis(10)))?;
+/// assert!(!report.is_complete());
+/// assert_eq!(report.still_running[0].thread_name, "pk-io-0");
+/// println!("{report}");
+/// drop(let_go);
+/// assert!(stubborn.join()?, "it was left to itself, and ends");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {

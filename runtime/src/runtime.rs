@@ -76,6 +76,19 @@ pub struct RuntimeOn<B: Backend> {
 /// One tag of a runtime, and the way in for its tasks.
 ///
 /// Cheap to copy; look it up once, not per spawn.
+///
+/// ```
+/// use parkade::{Priority, Runtime, Tag};
+///
+/// let runtime = Runtime::builder()
+///     .tag(Tag::new("requests").workers(1))
+///     .tag(Tag::new("reports").workers(1))
+///     .build()?;
+/// let reports = runtime.tag("reports")?;
+/// let urgent = reports.with_priority(Priority::High);
+/// assert_eq!((reports.name(), urgent.spawn(|| 1).join()?), ("reports", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TagRef<'r, B: Backend> {
     pub(crate) shared: &'r Arc<Shared<B>>,
     pub(crate) tag: TagIndex,
@@ -83,6 +96,15 @@ pub struct TagRef<'r, B: Backend> {
 }
 
 /// There is no tag of that name.
+///
+/// ```
+/// use parkade::{Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("io").workers(1)).build()?;
+/// let unknown = runtime.tag("oi").unwrap_err();
+/// assert_eq!(unknown.to_string(), "there is no tag called \"oi\"; there are [\"io\"]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no tag called {name:?}; there are {known:?}")]
 pub struct UnknownTag {
@@ -169,6 +191,17 @@ impl<B: Backend> RuntimeOn<B> {
 
     /// A snapshot of all counters. Costs a few loads and allocations per tag and per worker, and the timers'
     /// lock for a moment.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// runtime.spawn(|| ()).join()?;
+    /// let metrics = runtime.metrics();
+    /// println!("{metrics}");
+    /// assert_eq!((metrics.total.spawned, metrics.total.ran), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics::of(&self.shared)
@@ -262,6 +295,18 @@ impl<'r, B: Backend> TagRef<'r, B> {
     /// [`JoinError::Refused`](crate::JoinError::Refused) at once. On a worker of the tag it goes to that
     /// worker's own run queue, newest first; from elsewhere to an inbox, oldest first. Costs one
     /// allocation.
+    ///
+    /// ```
+    /// use parkade::{Runtime, Tag};
+    ///
+    /// let runtime = Runtime::builder().tag(Tag::new("io").workers(1)).build()?;
+    /// let io = runtime.tag("io")?;
+    /// let lines: Vec<_> = (1..=3).map(|line| io.spawn(move || format!("line {line}"))).collect();
+    /// for (number, line) in (1..).zip(lines) {
+    ///     assert_eq!(line.join()?, format!("line {number}"));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn spawn<F, T>(&self, task: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -283,6 +328,19 @@ impl<'r, B: Backend> TagRef<'r, B> {
     /// # Errors
     ///
     /// [`Refused`] with the closure: the queues are at their limit, or the runtime is stopping.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let task = || 6 * 7;
+    /// let answer = match runtime.default_tag().try_spawn(task) {
+    ///     Ok(handle) => handle.join()?,
+    ///     Err(refused) => (refused.task)(), // run it here, keep it, or give up
+    /// };
+    /// assert_eq!(answer, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn try_spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, Refused<F>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -303,6 +361,18 @@ impl<'r, B: Backend> TagRef<'r, B> {
     /// # Errors
     ///
     /// [`Refused`] with the closure: the queues are at their limit, or the runtime is stopping.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let (say, said) = mpsc::channel();
+    /// runtime.default_tag().spawn_detached(move || say.send("done").unwrap())?;
+    /// assert_eq!(said.recv()?, "done");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn spawn_detached<F>(&self, task: F) -> Result<(), Refused<F>>
     where
         F: FnOnce() + Send + 'static,

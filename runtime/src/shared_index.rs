@@ -24,6 +24,39 @@ use crate::runtime::{RuntimeOn, TagRef};
 const PARTS_PER_WORKER: usize = 8;
 
 /// What can be cut into parts by position: slices and ranges of `usize`.
+///
+/// Implement it to loop over something else that is cut by position at no cost.
+///
+/// ```
+/// use std::ops::Range;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use parkade::{Divide, Runtime};
+///
+/// /// Every third position of so many.
+/// struct Thirds(usize);
+///
+/// impl Divide for Thirds {
+///     type Part = std::iter::StepBy<Range<usize>>;
+///     type Item = usize;
+///
+///     fn count(&self) -> usize {
+///         self.0
+///     }
+///
+///     fn part(&self, positions: Range<usize>) -> Self::Part {
+///         (3 * positions.start..3 * positions.end).step_by(3)
+///     }
+/// }
+///
+/// let runtime = Runtime::builder().build()?;
+/// let sum = AtomicUsize::new(0);
+/// runtime.for_each(Thirds(4), |position| {
+///     sum.fetch_add(position, Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 3 + 6 + 9);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Divide: Sync {
     /// A part of it, to be gone through in order.
     type Part: IntoIterator<Item = Self::Item>;

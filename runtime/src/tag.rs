@@ -71,6 +71,16 @@ pub struct Tag {
 }
 
 /// What to do about a CPU that a worker cannot be pinned to.
+///
+/// ```
+/// use parkade::{Pinning, Runtime, Tag};
+///
+/// let far = Tag::new("far").workers(1).cpus("4095");
+/// assert!(Runtime::builder().tag(far.clone()).build().is_err());
+/// let runtime = Runtime::builder().tag(far.pinning(Pinning::Lenient)).build()?;
+/// assert_eq!(runtime.metrics().total.misplaced, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Pinning {
     /// It is an error that names the CPU, and no runtime is built.
@@ -115,6 +125,19 @@ impl Tag {
 
     /// Sets how many workers at a time may be replaced while they are inside [`blocking`](crate::blocking()); by
     /// default none. So many places there are beside those of [`max_workers`](Tag::max_workers).
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use parkade::{Runtime, Tag};
+    ///
+    /// let runtime = Runtime::builder().tag(Tag::new("files").workers(1).max_blocked(1)).build()?;
+    /// let (answer, question) = mpsc::channel();
+    /// let waits = runtime.spawn(move || parkade::blocking(|| question.recv()));
+    /// runtime.spawn(move || answer.send(1)).join()?.ok(); // by another worker
+    /// assert_eq!(waits.join()?, Ok(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_blocked(mut self, workers: usize) -> Self {
         self.max_blocked = workers;
         self
@@ -151,6 +174,16 @@ impl Tag {
 
     /// Sets the capacity of each worker's run queue in tasks, a power of two from 2 to
     /// [`MAX_RUN_QUEUE`](crate::MAX_RUN_QUEUE); by default 256. What does not fit spills to the inbox.
+    ///
+    /// ```
+    /// use parkade::{BuildError, Runtime, Tag};
+    ///
+    /// let tag = Tag::new("narrow").workers(1).run_queue(16).inbox_limit(1000).ageing(8);
+    /// let runtime = Runtime::builder().tag(tag).build()?;
+    /// let error = Runtime::builder().tag(Tag::new("odd").run_queue(15)).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::RunQueue { capacity: 15, .. }), "{error}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn run_queue(mut self, tasks: usize) -> Self {
         self.queues = self.queues.run_queue(tasks);
         self

@@ -93,12 +93,24 @@ impl<T: 'static> Task<T> {
     /// Blocks until the future has ended and returns its output.
     ///
     /// For threads outside; a future awaits the task instead. On a worker it blocks as [`block_on`] does: the worker
-    /// polls nothing meanwhile, so the only worker of the future's own tag would wait for ever.
+    /// polls nothing meanwhile, so the only worker of the future's own tag would wait for ever, unless the tag may
+    /// replace it ([`max_blocked`](crate::Tag::max_blocked)).
     ///
     /// # Errors
     ///
     /// [`JoinError`]: the future panicked (with the payload), was dropped by a stopping runtime, or had been
     /// refused; or it is the future of the process that this one was forked from.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let task = runtime.spawn_async(async { 6 * 7 });
+    /// assert_eq!(task.join()?, 42);
+    /// let failed = runtime.spawn_async(async { panic!("out of tea") });
+    /// assert!(failed.join().is_err_and(|error| error.is_panic()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn join(self) -> Result<T, JoinError> {
         block_on(self)
     }

@@ -57,6 +57,16 @@ pub struct Core {
 }
 
 /// Why the topology is not known.
+///
+/// ```
+/// use parkade::topology::{Topology, TopologyError};
+///
+/// match Topology::detect() {
+///     Ok(topology) => println!("{} cores", topology.cores().len()),
+///     Err(TopologyError::Unsupported { path }) => println!("no {}", path.display()),
+///     Err(other) => println!("{other}"),
+/// }
+/// ```
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -121,6 +131,17 @@ impl Topology {
     /// All CPUs of all cores: first one of each core, then the second of each that has one, and so on.
     ///
     /// A tag of `n` workers with this list has its workers on as many cores as there are, up to `n`.
+    ///
+    /// ```
+    /// use parkade::topology::Topology;
+    ///
+    /// if let Ok(topology) = Topology::detect() {
+    ///     let list = topology.cpus_physical_first();
+    ///     let all: usize = topology.cores().iter().map(|core| core.cpus.len()).sum();
+    ///     assert_eq!(list.cpus().len(), all);
+    ///     println!("one worker a core, then the others: {list}");
+    /// }
+    /// ```
     #[must_use]
     pub fn cpus_physical_first(&self) -> CpuList {
         let most = self.cores.iter().map(|core| core.cpus.len()).max();
