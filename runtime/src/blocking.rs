@@ -10,7 +10,8 @@ use crate::current;
 /// process. While `f` runs, the tag may have one worker more than its maximum, for at most
 /// [`max_blocked`](crate::Tag::max_blocked) of them at a time; it is started only if tasks wait for one. When `f`
 /// returns, whoever is too many is asked to leave after its task. Calls inside `f` count once. On a thread that
-/// is no worker `f` is simply called. [`sleep`](crate::sleep()) counts as a call.
+/// is no worker `f` is simply called. [`sleep`](crate::sleep()), [`block_on`](crate::block_on) and a handle's `join` that has to
+/// wait count as calls; waiting for a scope or for a stolen fork does not.
 ///
 /// Costs a lock before and after, and where `max_blocked` allows a replacement, a look of the thread that starts
 /// workers. A new thread costs some tens of µs: leave waits that are shorter as they are.

@@ -18,6 +18,7 @@ use crate::runtime::{RuntimeOn, TagRef};
 
 impl<B: Backend> RuntimeOn<B> {
     /// Has each worker of the default tag call `task`; see [`TagRef::broadcast`].
+    #[must_use = "handles that are dropped let the copies run unwatched"]
     pub fn broadcast<F, T>(&self, task: F) -> Vec<JoinHandle<T>>
     where
         F: Fn(&WorkerInfo) -> T + Send + Sync + 'static,
@@ -53,6 +54,7 @@ impl<B: Backend> TagRef<'_, B> {
     /// assert_eq!(indices?, [0, 1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use = "handles that are dropped let the copies run unwatched"]
     pub fn broadcast<F, T>(&self, task: F) -> Vec<JoinHandle<T>>
     where
         F: Fn(&WorkerInfo) -> T + Send + Sync + 'static,

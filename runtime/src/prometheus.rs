@@ -41,7 +41,7 @@ const TAGS: [Family<TagMetrics>; 20] = [
     ("parkade_workers_misplaced", "Workers on other CPUs than asked for.", Gauge, |tag| tag.misplaced),
     ("parkade_workers_missing", "Workers that could not be started.", Gauge, |tag| tag.missing),
     ("parkade_workers_wanted", "Workers that a tag is to have at least.", Gauge, |tag| tag.wanted),
-    ("parkade_workers_blocked", "Workers inside blocking or sleep.", Gauge, |tag| tag.blocked),
+    ("parkade_workers_blocked", "Workers that wait and say so: in blocking, sleep, block_on, a join of a handle.", Gauge, |tag| tag.blocked),
     ("parkade_workers_grown_total", "Workers started after the runtime.", Counter, |tag| tag.grown),
     ("parkade_workers_retired_total", "Workers that have retired.", Counter, |tag| tag.retired),
     ("parkade_workers_failed_total", "Late workers that could not be started.", Counter, |tag| tag.failed_starts),
