@@ -3,6 +3,8 @@
 //! No task crosses from one tag to another. A tag owns its groups (one per worker), its idle word, its
 //! priority inbox and its counters; everything in here may be called from any thread.
 
+mod placement;
+
 use core::fmt;
 use core::iter;
 
@@ -16,10 +18,6 @@ use crate::platform::{Array, CapacityError, Platform, Slot, TagIndex, WorkerInde
 use crate::stop::StopPolicy;
 use crate::sync::{AtomicUsize, Ordering, fence, heavy};
 use crate::task::Task;
-use crate::walk::Walk;
-
-/// An inbox longer than this many tasks makes an outside thread draw another one.
-const LONG_INBOX: usize = 256;
 
 /// Whether a task goes before others of its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -214,60 +212,6 @@ impl<P: Platform> Tag<P> {
             return Ok(Wake::Woke(worker));
         }
         Ok(Wake::Covered)
-    }
-
-    /// The group to submit to: that of the worker who will be claimed, else the origin's.
-    fn choose(&self, origin: &Origin) -> (usize, Option<WorkerIndex>) {
-        if let Some(worker) = self.idle.first_announced() {
-            return (worker.0, Some(worker));
-        }
-        let sticky = &self.groups[origin.group(self.groups.len())].inbox;
-        if sticky.len() > LONG_INBOX || sticky.is_closed() {
-            origin.redraw(self.groups.len(), |group| {
-                !self.groups[group].inbox.is_closed()
-            });
-        }
-        (origin.group(self.groups.len()), None)
-    }
-
-    /// Pushes to the chosen inbox, or to any other that has room.
-    fn place(
-        &self,
-        push: impl Fn(&Inbox<P>, Task) -> Result<(), Refused>,
-        task: Task,
-        origin: &Origin,
-    ) -> Result<(&Inbox<P>, Option<WorkerIndex>), Refused> {
-        let (chosen, preferred) = self.choose(origin);
-        let inbox = &self.groups[chosen].inbox;
-        let mut refused = match push(inbox, task) {
-            Ok(()) => return Ok((inbox, preferred)),
-            Err(refused) => refused,
-        };
-        loop {
-            for index in Walk::new(self.groups.len(), &mut origin.dice()) {
-                let inbox = &self.groups[index].inbox;
-                match push(inbox, refused.task) {
-                    Ok(()) => return Ok((inbox, preferred)),
-                    // One that is full says more than one whose worker is not there.
-                    Err(again) => {
-                        refused = Refused {
-                            task: again.task,
-                            reason: match refused.reason {
-                                RefusedReason::Full if self.is_open() => RefusedReason::Full,
-                                _ => again.reason,
-                            },
-                        }
-                    }
-                }
-            }
-            // Each was closed when its turn came, because one worker came while another one left.
-            let passed_by = refused.reason == RefusedReason::Closed
-                && self.is_open()
-                && self.groups.iter().any(|group| !group.inbox.is_closed());
-            if !passed_by {
-                return Err(refused);
-            }
-        }
     }
 
     /// Claims an idle worker for `queued` tasks, unless searchers cover them, and signals it. The caller

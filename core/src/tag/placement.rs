@@ -1,0 +1,67 @@
+//! Placement: in which inbox a task from outside is put.
+
+use super::Tag;
+use crate::inbox::{Inbox, Refused, RefusedReason};
+use crate::origin::Origin;
+use crate::platform::{Platform, WorkerIndex};
+use crate::task::Task;
+use crate::walk::Walk;
+
+/// An inbox longer than this many tasks makes an outside thread draw another one.
+const LONG_INBOX: usize = 256;
+
+impl<P: Platform> Tag<P> {
+    /// The group to submit to: that of the worker who will be claimed, else the origin's.
+    pub(super) fn choose(&self, origin: &Origin) -> (usize, Option<WorkerIndex>) {
+        if let Some(worker) = self.idle.first_announced() {
+            return (worker.0, Some(worker));
+        }
+        let sticky = &self.groups[origin.group(self.groups.len())].inbox;
+        if sticky.len() > LONG_INBOX || sticky.is_closed() {
+            origin.redraw(self.groups.len(), |group| {
+                !self.groups[group].inbox.is_closed()
+            });
+        }
+        (origin.group(self.groups.len()), None)
+    }
+
+    /// Pushes to the chosen inbox, or to any other that has room.
+    pub(super) fn place(
+        &self,
+        push: impl Fn(&Inbox<P>, Task) -> Result<(), Refused>,
+        task: Task,
+        origin: &Origin,
+    ) -> Result<(&Inbox<P>, Option<WorkerIndex>), Refused> {
+        let (chosen, preferred) = self.choose(origin);
+        let inbox = &self.groups[chosen].inbox;
+        let mut refused = match push(inbox, task) {
+            Ok(()) => return Ok((inbox, preferred)),
+            Err(refused) => refused,
+        };
+        loop {
+            for index in Walk::new(self.groups.len(), &mut origin.dice()) {
+                let inbox = &self.groups[index].inbox;
+                match push(inbox, refused.task) {
+                    Ok(()) => return Ok((inbox, preferred)),
+                    // One that is full says more than one whose worker is not there.
+                    Err(again) => {
+                        refused = Refused {
+                            task: again.task,
+                            reason: match refused.reason {
+                                RefusedReason::Full if self.is_open() => RefusedReason::Full,
+                                _ => again.reason,
+                            },
+                        }
+                    }
+                }
+            }
+            // Each was closed when its turn came, because one worker came while another one left.
+            let passed_by = refused.reason == RefusedReason::Closed
+                && self.is_open()
+                && self.groups.iter().any(|group| !group.inbox.is_closed());
+            if !passed_by {
+                return Err(refused);
+            }
+        }
+    }
+}
