@@ -13,6 +13,7 @@ use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::interrupt::{Interrupt, Interrupter};
 use crate::latency::Recorder;
 use crate::live::LiveFutures;
 use crate::names;
@@ -67,6 +68,7 @@ pub struct RuntimeBuilder<B> {
     on_thread_error: OnThreadError,
     measure_latency: bool,
     max_workers: Option<usize>,
+    interrupt: Interrupt,
     backend: PhantomData<fn() -> B>,
 }
 
@@ -81,6 +83,7 @@ impl<B: Backend> RuntimeBuilder<B> {
             on_thread_error: OnThreadError::Fail,
             measure_latency: false,
             max_workers: None,
+            interrupt: Interrupt::Auto,
             backend: PhantomData,
         }
     }
@@ -173,6 +176,13 @@ impl<B: Backend> RuntimeBuilder<B> {
         self
     }
 
+    /// Sets whether and how a stop interrupts workers that are blocked in system calls; by default
+    /// [`Interrupt::Auto`].
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
+        self
+    }
+
     /// Checks everything, then starts the threads; returns when each has started and is in its place.
     ///
     /// # Errors
@@ -181,6 +191,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     pub fn build(self) -> Result<RuntimeOn<B>, BuildError> {
         let tags = self.tags.unwrap_or_else(|| vec![Tag::new(DEFAULT_TAG)]);
         let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size, self.max_workers)?;
+        let interrupter = Interrupter::new(self.interrupt, B::interrupts())?;
         let process = Process::this::<B>().map_err(BuildError::ForkDetection)?;
         let configs: Vec<TagConfig> = plan.tags.iter().map(|tag| tag.queues).collect();
         let control = Control::new(&B::new(self.fences), &configs)
@@ -229,6 +240,7 @@ impl<B: Backend> RuntimeBuilder<B> {
             timers: Arc::new(timers),
             scaler,
             stopping: Stopping::default(),
+            interrupter,
             measures_latency: self.measure_latency,
             live: LiveFutures::new(process),
         });
@@ -262,6 +274,7 @@ impl<B> fmt::Debug for RuntimeBuilder<B> {
             .field("on_thread_error", &self.on_thread_error)
             .field("measure_latency", &self.measure_latency)
             .field("max_workers", &self.max_workers)
+            .field("interrupt", &self.interrupt)
             .finish()
     }
 }

@@ -177,7 +177,8 @@ impl<B: Backend> RuntimeOn<B> {
     /// Stops the runtime: refuses new tasks, lets what is queued run or drops it, and joins the threads.
     ///
     /// Timers that are pending are cancelled, whatever the policy, and a task's [`sleep`](crate::sleep()) ends at
-    /// once. Other running tasks are not interrupted. When `deadline` has passed (counted from the call), what is
+    /// once. Tasks that are blocked in a system call are [interrupted](crate::Interrupt), where the backend can; other
+    /// running tasks run to their end. When `deadline` has passed (counted from the call), what is
     /// still queued is dropped whatever the policy, and workers that still run a task are reported and
     /// left to themselves. After a full stop all stop hooks and destructors of thread-locals have run;
     /// the deadline does not bound the latter.

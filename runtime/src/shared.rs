@@ -12,6 +12,7 @@ use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::interrupt::Interrupter;
 use crate::job::{Entry, RefusedEntry};
 use crate::latency::{self, Latency};
 use crate::live::LiveFutures;
@@ -32,6 +33,7 @@ pub(crate) struct Shared<B: Backend> {
     pub(crate) timers: Arc<Timers>,
     pub(crate) scaler: Scaler,
     pub(crate) stopping: Stopping,
+    pub(crate) interrupter: Interrupter,
     /// Whether tasks are spawned as [`Measured`](crate::latency::Measured) ones.
     pub(crate) measures_latency: bool,
     /// Ended with the runtime, or with the last of its threads.
@@ -168,6 +170,7 @@ impl<B: Backend> fmt::Debug for Shared<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")
             .field("stop", &self.stopping)
+            .field("interrupts", &self.interrupter)
             .field("timers", &self.timers)
             .field("scaler", &self.scaler)
             .field("hooks", &self.hooks)

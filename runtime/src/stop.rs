@@ -28,8 +28,9 @@ use crate::shared::{Shared, TagSeats};
 use crate::sleep::Stopped;
 use crate::trace;
 
-/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
-/// timed for later is dropped under either, and its handle says so.
+/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end, and those blocked in
+/// system calls are [interrupted](crate::Interrupt); what is still timed for later is dropped under either, and its handle
+/// says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// They run.
@@ -302,13 +303,10 @@ fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_,
     trace::stop_step(2, policy);
     let interrupt = lots.stop_lots();
     trace::stop_step(3, policy);
-    interrupt_blocked_workers();
+    // Step 4 goes on beside step 5: who is blocked is told again until it ends; see `interrupt`.
     trace::stop_step(4, policy);
     Some(interrupt.interrupted())
 }
-
-/// Step 4. A worker inside a blocking system call is not told: it ends when its task does.
-const fn interrupt_blocked_workers() {}
 
 /// All five steps.
 fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Report {
@@ -317,6 +315,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
         unreachable!("only one caller performs the stop")
     };
     let mut abandoned = policy == Policy::Abandon;
+    let mut rounds = shared.interrupter.rounds();
     let mut progress = stopping.lock();
     loop {
         let events = progress.events;
@@ -336,8 +335,14 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
             break;
         }
         if progress.events == events {
-            let deadline = progress.deadline;
-            progress = stopping.wait_for_event(progress, deadline);
+            let deadlines = progress.deadline.into_iter().chain(rounds.next_at());
+            progress = stopping.wait_for_event(progress, deadlines.min());
+        }
+        if rounds.is_due() {
+            let running = progress.running.clone();
+            drop(progress);
+            rounds.go(shared, &running);
+            progress = stopping.lock();
         }
     }
     let threads = mem::take(&mut progress.threads);
@@ -466,6 +471,8 @@ impl Report {
                 .drivers
                 .timers
                 .then(|| shared.timers.thread_name().to_owned()),
+            interrupts: shared.interrupter.sent(),
+            interrupt_failure: shared.interrupter.failure(),
             elapsed: began.elapsed(),
         }
     }

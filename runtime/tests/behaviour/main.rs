@@ -30,6 +30,8 @@ mod futures;
 mod global;
 mod handles;
 mod hooks;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod interrupt;
 mod intervals;
 mod latency;
 mod loops;
