@@ -20,12 +20,12 @@ use crate::names;
 use crate::panics::Panics;
 use crate::plan::Plan;
 use crate::process::Process;
+use crate::progress::Stopping;
 use crate::runtime::RuntimeOn;
 use crate::scaler::Scaler;
 use crate::scaler::tally::Tally;
 use crate::shared::{Seat, Shared, TagSeats};
 use crate::start::{self, Starter};
-use crate::stop::Stopping;
 use crate::tag::Tag;
 use crate::timers::{TimerThread, Timers};
 
@@ -216,6 +216,7 @@ impl<B: Backend> RuntimeBuilder<B> {
                 .collect(),
             dropped: DropCount::default(),
             ran_outside: DropCount::default(),
+            live: LiveFutures::new(process),
         });
         let timer_thread = TimerThread {
             name: names::own_thread(&self.prefix, "timer"),
@@ -239,10 +240,9 @@ impl<B: Backend> RuntimeBuilder<B> {
             hooks: self.hooks,
             timers: Arc::new(timers),
             scaler,
-            stopping: Stopping::default(),
+            stopping: Stopping::new(plan.tags.len()),
             interrupter,
             measures_latency: self.measure_latency,
-            live: LiveFutures::new(process),
         });
         start::start(&shared, &plan, self.on_thread_error)?;
         Ok(RuntimeOn::new(shared))

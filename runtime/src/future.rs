@@ -22,7 +22,6 @@ use crate::refused::RefusedReason;
 use crate::shared::Shared;
 use crate::sleep::Stopped;
 use crate::timer::{self, Timer};
-use crate::timers::Action;
 use crate::timers::queue::Due;
 
 /// Runs a future on the calling thread, which sleeps while the future waits, and returns its output.
@@ -198,7 +197,7 @@ pub(crate) fn silent_alarm<B: Backend>(
     shared: &Arc<Shared<B>>,
     due: Due,
 ) -> Result<Timer<()>, RefusedReason> {
-    let alarm = timer::time(shared, due, || (), Action::Alarm, Home::nowhere(shared));
+    let alarm = timer::time(shared, due, || (), None, Home::nowhere(shared));
     alarm.map_err(|refused| refused.reason)
 }
 

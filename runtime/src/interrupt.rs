@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use parkade_core::Slot;
@@ -98,8 +98,8 @@ pub(crate) struct Interrupter {
     by: Option<By>,
     /// The threads of workers that are at work.
     threads: Mutex<BTreeMap<Slot, ThreadNumber>>,
+    /// How many signals were sent by all stops.
     sent: AtomicUsize,
-    failure: Mutex<Option<InterruptError>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +140,6 @@ impl Interrupter {
             by,
             threads: Mutex::default(),
             sent: AtomicUsize::new(0),
-            failure: Mutex::default(),
         })
     }
 
@@ -162,36 +161,20 @@ impl Interrupter {
             inside: BTreeMap::new(),
             pause: SHORTEST_PAUSE,
             next_at: self.by.map(|_| Instant::now()),
+            sent: 0,
+            failure: None,
         }
     }
 
-    /// How many signals were sent.
-    pub(crate) fn sent(&self) -> usize {
-        self.sent.load(Ordering::Relaxed)
-    }
-
-    /// Why one could not be sent, the last time.
-    pub(crate) fn failure(&self) -> Option<String> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.as_ref().map(ToString::to_string)
-    }
-
-    /// Interrupts the thread of a worker, if it is at work.
-    fn interrupt(&self, By { system, signal }: By, slot: Slot) {
+    /// Interrupts the thread of a worker; false if it is not at work.
+    fn interrupt(&self, By { system, signal }: By, slot: Slot) -> Result<bool, InterruptError> {
         let threads = self.threads();
         let Some(thread) = threads.get(&slot) else {
-            return;
+            return Ok(false);
         };
-        let interrupted = system.interrupt(*thread, signal);
-        drop(threads);
-        match interrupted {
-            Ok(()) => {
-                self.sent.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(error) => {
-                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            }
-        }
+        system.interrupt(*thread, signal)?;
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        Ok(true)
     }
 
     // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
@@ -215,9 +198,22 @@ pub(crate) struct Rounds {
     pause: Duration,
     /// When the next look is due; `None`: never.
     next_at: Option<Instant>,
+    sent: usize,
+    /// Why a signal could not be sent, the last time.
+    failure: Option<InterruptError>,
 }
 
 impl Rounds {
+    /// How many signals were sent.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent
+    }
+
+    /// Why one could not be sent, the last time.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(ToString::to_string)
+    }
+
     pub(crate) fn next_at(&self) -> Option<Instant> {
         self.next_at
     }
@@ -240,7 +236,10 @@ impl Rounds {
             .iter()
             .partition(|(slot, task)| self.inside.get(slot) == Some(task));
         for (slot, _) in same {
-            shared.interrupter.interrupt(by, *slot);
+            match shared.interrupter.interrupt(by, *slot) {
+                Ok(sent) => self.sent += usize::from(sent),
+                Err(failure) => self.failure = Some(failure),
+            }
         }
         self.pause = if new.is_empty() {
             (self.pause * 2).min(LONGEST_PAUSE)
@@ -252,21 +251,11 @@ impl Rounds {
     }
 }
 
-/// Never waits for a lock.
 impl fmt::Debug for Interrupter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let failure = match self.failure.try_lock() {
-            Ok(failure) => failure.as_ref().map(ToString::to_string),
-            Err(TryLockError::Poisoned(failure)) => {
-                let failure = failure.into_inner();
-                failure.as_ref().map(ToString::to_string)
-            }
-            Err(TryLockError::WouldBlock) => None,
-        };
         f.debug_struct("Interrupts")
             .field("signal", &self.by.map(|by| by.signal))
-            .field("sent", &self.sent())
-            .field("failure", &failure)
-            .finish()
+            .field("sent", &self.sent.load(Ordering::Relaxed))
+            .finish_non_exhaustive()
     }
 }

@@ -100,6 +100,7 @@ mod names;
 mod panics;
 mod plan;
 mod process;
+mod progress;
 mod prometheus;
 mod refused;
 mod report;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::stop::Policy;
 
-/// The outcome of [`shutdown`](crate::RuntimeOn::shutdown).
+/// The outcome of [`shutdown`](crate::RuntimeOn::shutdown) of a runtime, or [of a tag](crate::TagRef::shutdown).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
     /// The policy that the stop began with.
     pub policy: Policy,
-    /// Tasks that ran in the life of the runtime, those that panicked included; of futures each poll.
+    /// Tasks that ran in the life of the runtime or the tag, those that panicked included; of futures each poll.
     pub ran: usize,
     /// Tasks that were accepted and then dropped without having run.
     pub dropped: usize,

@@ -179,6 +179,9 @@ impl Scaler {
         if let Thread::Closed(_) = state.thread {
             return Err(ResizeError::Stopping);
         }
+        if state.tally.is_closed(tag) {
+            return Err(ResizeError::Stopping);
+        }
         let name = || shared.tags[tag.0].name.clone();
         let places = state.tally.places(tag);
         if workers == 0 {
@@ -258,6 +261,13 @@ impl Scaler {
             return TagCounts::default();
         }
         self.lock().tally.counts(tag)
+    }
+
+    /// Starts and retires nobody in this tag from now on. What it has no use for, the others may.
+    pub(crate) fn close_tag<P: Platform>(&self, control: &Control<P>, tag: TagIndex) {
+        let mut state = self.lock();
+        state.tally.close(tag);
+        self.settle(control, &mut state);
     }
 
     /// Starts and retires nobody from now on, and tells the thread to end.
@@ -343,6 +353,7 @@ fn join<B: Backend>(shared: &Shared<B>, slot: Slot) {
     // None if the stop has taken it.
     if let Some(thread) = shared.stopping.take_thread(slot) {
         drop(thread.join());
+        shared.stopping.has_joined(slot);
     }
     let mut state = shared.scaler.lock();
     state.tally.joined(slot);
@@ -350,6 +361,12 @@ fn join<B: Backend>(shared: &Shared<B>, slot: Slot) {
 }
 
 fn start<B: Backend>(shared: &Arc<Shared<B>>, slot: Slot) {
+    if !shared.stopping.is_about_to_start(slot) {
+        let mut state = shared.scaler.lock();
+        state.tally.not_started(slot);
+        shared.scaler.settle(&shared.control, &mut state);
+        return;
+    }
     let started = shared.scaler.starter.start_late(shared, slot, || {
         // Before it begins: it may be the first to say more.
         let mut state = shared.scaler.lock();
@@ -357,6 +374,7 @@ fn start<B: Backend>(shared: &Arc<Shared<B>>, slot: Slot) {
         shared.scaler.settle(&shared.control, &mut state);
     });
     if let Err(failure) = started {
+        shared.stopping.has_not_started(slot);
         let mut state = shared.scaler.lock();
         state.tally.failed(slot);
         state.last_failure = Some(failure);

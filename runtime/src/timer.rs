@@ -226,7 +226,7 @@ impl<F: FnMut() + Send + 'static> Turn<F> {
             drop(state);
             return;
         }
-        match series.timers.admit_next() {
+        match series.timers.admit_next(route.tag) {
             Some(admitted) => state.next = Some(admitted.insert(due, Action::Recur(route, self))),
             None => drop(state),
         }
@@ -309,8 +309,7 @@ impl<B: Backend> RuntimeOn<B> {
     {
         // Nobody runs it in the timer thread's place.
         let nowhere = Home::nowhere(&self.shared);
-        self.default_tag()
-            .time(delay, alarm, Action::Alarm, nowhere)
+        self.default_tag().time(delay, alarm, None, nowhere)
     }
 
     /// Blocks the calling thread for `duration`, or until the runtime stops.
@@ -326,7 +325,7 @@ impl<B: Backend> RuntimeOn<B> {
         if !self.shared.process.is_this() {
             return Err(crate::Stopped);
         }
-        self.shared.stopping.sleep(duration)
+        self.shared.stopping.sleep(None, duration)
     }
 }
 
@@ -363,15 +362,15 @@ impl<B: Backend> TagRef<'_, B> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let submit = |entry| Action::Submit(self.route(), entry);
+        let to = Some(self.route());
         if !self.shared.measures_latency {
-            return self.time(delay, task, submit, self.home());
+            return self.time(delay, task, to, self.home());
         }
         let now = Instant::now();
         // What never fires never starts either.
         let due = now.checked_add(delay).unwrap_or(now);
         let task = Measured::since(due, task);
-        let timer = self.time(delay, task, submit, self.home());
+        let timer = self.time(delay, task, to, self.home());
         timer.map_err(Measured::refused)
     }
 
@@ -422,7 +421,7 @@ impl<B: Backend> TagRef<'_, B> {
             let reason = RefusedReason::Forked;
             return Err(Refused { task, reason });
         };
-        let admitted = match Timers::admit(self.shared) {
+        let admitted = match Timers::admit(self.shared, Some(self.tag)) {
             Ok(admitted) => admitted,
             Err(reason) => return Err(Refused { task, reason }),
         };
@@ -444,7 +443,7 @@ impl<B: Backend> TagRef<'_, B> {
         &self,
         delay: Duration,
         closure: F,
-        action: impl FnOnce(Entry) -> Action,
+        to: Option<Route>,
         home: Home,
     ) -> Result<Timer<T>, Refused<F>>
     where
@@ -452,7 +451,7 @@ impl<B: Backend> TagRef<'_, B> {
         T: Send + 'static,
     {
         let due = Due::after(Instant::now(), delay);
-        time(self.shared, due, closure, action, home)
+        time(self.shared, due, closure, to, home)
     }
 
     fn route(&self) -> Route {
@@ -463,19 +462,19 @@ impl<B: Backend> TagRef<'_, B> {
     }
 }
 
-/// Makes a timer of a closure, whatever is to be done with it.
+/// Makes a timer of a closure: a task of a tag, or an alarm.
 pub(crate) fn time<B: Backend, F, T>(
     shared: &Arc<Shared<B>>,
     due: Due,
     closure: F,
-    action: impl FnOnce(Entry) -> Action,
+    to: Option<Route>,
     home: Home,
 ) -> Result<Timer<T>, Refused<F>>
 where
     F: Body<T> + Send + 'static,
     T: Send + 'static,
 {
-    let admitted = match Timers::admit(shared) {
+    let admitted = match Timers::admit(shared, to.map(|route| route.tag)) {
         Ok(admitted) => admitted,
         Err(reason) => {
             let task = closure;
@@ -483,7 +482,13 @@ where
         }
     };
     let (entry, promised) = promised(closure);
-    let key = admitted.insert(due, action(entry));
+    let key = admitted.insert(
+        due,
+        match to {
+            Some(route) => Action::Submit(route, entry),
+            None => Action::Alarm(entry),
+        },
+    );
     Ok(Timer {
         pending: Pending {
             timers: Arc::clone(&shared.timers),

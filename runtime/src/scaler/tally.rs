@@ -145,6 +145,22 @@ impl Tally {
         tag.keeping = None;
     }
 
+    /// Nobody is wanted in this tag any more: whoever is there leaves unasked, and is joined by whoever stops it.
+    pub(crate) fn close(&mut self, tag: TagIndex) {
+        self.resize(tag, 0);
+        let tag = &mut self.tags[tag.0];
+        (tag.closed, tag.asked, tag.look_at) = (true, false, None);
+        for place in &mut tag.places {
+            if let Place::Left { .. } = place {
+                *place = Place::Empty;
+            }
+        }
+    }
+
+    pub(crate) fn is_closed(&self, tag: TagIndex) -> bool {
+        self.tags[tag.0].closed
+    }
+
     pub(crate) fn block(&mut self, tag: TagIndex) {
         self.tags[tag.0].counts.blocked += 1;
     }
@@ -156,6 +172,9 @@ impl Tally {
     /// Takes note of a request to grow; true if it is the first since the last look.
     pub(crate) fn ask(&mut self, tag: TagIndex) -> bool {
         let tag = &mut self.tags[tag.0];
+        if tag.closed {
+            return false;
+        }
         tag.failed = false;
         !std::mem::replace(&mut tag.asked, true)
     }
@@ -183,7 +202,7 @@ impl Tally {
         // A request that has come meanwhile is a later one.
         tag.failed = !tag.asked;
         // Else its being able to grow again would itself be taken for a request.
-        tag.may_grow = true;
+        tag.may_grow = !tag.closed;
     }
 
     /// This worker has looked for its first task, and is inside it if there was one.
@@ -196,9 +215,19 @@ impl Tally {
 
     /// The thread of this place is about to end.
     pub(crate) fn left(&mut self, slot: Slot) {
+        let closed = self.is_closed(slot.tag);
         let place = self.place(slot);
         let asked = *place == Place::Leaving;
-        *place = Place::Left { asked };
+        *place = if closed {
+            Place::Empty
+        } else {
+            Place::Left { asked }
+        };
+    }
+
+    /// The thread of this place was not started after all, because its tag is being stopped.
+    pub(crate) fn not_started(&mut self, slot: Slot) {
+        *self.place(slot) = Place::Empty;
     }
 
     pub(crate) fn joined(&mut self, slot: Slot) {
@@ -217,8 +246,7 @@ impl Tally {
         let may_grow = self.may_grow(tag.0);
         let of_tag = &mut self.tags[tag.0];
         match verdict {
-            Verdict::Enough => of_tag.unclear = 0,
-            Verdict::Unclear => {
+            Verdict::Unclear if !of_tag.closed => {
                 let pause = FIRST_PAUSE * 2_u32.pow(of_tag.unclear.min(16));
                 of_tag.unclear += 1;
                 of_tag.asked = true;
@@ -228,6 +256,7 @@ impl Tally {
                 of_tag.unclear = 0;
                 return may_grow.then(|| self.start(tag.0)).flatten();
             }
+            Verdict::Enough | Verdict::Unclear => of_tag.unclear = 0,
         }
         None
     }
@@ -257,6 +286,9 @@ impl Tally {
         let mut leavers = Vec::new();
         for index in 0..self.tags.len() {
             let tag = &self.tags[index];
+            if tag.closed {
+                continue;
+            }
             let surplus = tag.staying().saturating_sub(tag.cap());
             self.choose(index, surplus, &sleeps, &mut leavers);
         }
@@ -264,6 +296,9 @@ impl Tally {
         let mut excess = total.saturating_sub(self.ceiling);
         for index in 0..self.tags.len() {
             let tag = &self.tags[index];
+            if tag.closed {
+                continue;
+            }
             let above = tag.staying().saturating_sub(tag.bounds.min).min(excess);
             let before = leavers.len();
             self.choose(index, above, &sleeps, &mut leavers);
@@ -382,6 +417,9 @@ impl Tally {
     /// Whether a worker may be started, were it wanted: one at a time, the next when it has looked.
     fn may_grow(&self, index: usize) -> bool {
         let tag = &self.tags[index];
+        if tag.closed {
+            return false;
+        }
         let arriving = |place: &Place| matches!(place, Place::Starting | Place::Fresh);
         let total: usize = self.tags.iter().map(TagTally::threads_or_min).sum();
         tag.threads() < tag.cap()

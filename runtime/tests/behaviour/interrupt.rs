@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parkade::{Backend, BuildError, Interrupt, JoinHandle, Policy, RuntimeOn, Tag};
+use parkade::{Backend, BuildError, Interrupt, JoinHandle, Policy, RuntimeOn, Tag, TagRef};
 
 use crate::child;
 use crate::common::{eventually, hold, runtime};
@@ -30,6 +30,7 @@ mod linux {
         the_signal_may_be_chosen,
         what_waits_by_std_is_not_disturbed,
         a_dump_tells_of_it,
+        a_tags_stop_interrupts_its_own_workers,
     );
 }
 
@@ -58,9 +59,13 @@ fn builder<B: Backend>(interrupt: Interrupt) -> parkade::RuntimeBuilder<B> {
 
 /// A task that reads from an empty pipe; it has begun when this returns.
 fn blocked<B: Backend>(runtime: &RuntimeOn<B>) -> (JoinHandle<Outcome>, PipeWriter) {
+    blocked_in(runtime.default_tag())
+}
+
+fn blocked_in<B: Backend>(tag: TagRef<'_, B>) -> (JoinHandle<Outcome>, PipeWriter) {
     let (begun, begins) = mpsc::channel();
     let (mut reader, writer) = pipe().unwrap();
-    let handle = runtime.spawn(move || {
+    let handle = tag.spawn(move || {
         begun.send(()).unwrap();
         read(&mut reader)
     });
@@ -324,10 +329,26 @@ fn a_dump_tells_of_it<B: Backend>() {
     let dump = format!("{runtime:?}");
     assert!(dump.contains(&none), "{dump}");
     let report = runtime.shutdown(Policy::Drain, None).unwrap();
-    let some = format!("sent: {}, failure: None", report.interrupts);
+    let some = format!("sent: {}, ..", report.interrupts);
     let dump = format!("{runtime:?}");
     assert!(dump.contains(&some), "{dump}");
     drop(handle);
+}
+
+/// S7 of a tag alone.
+fn a_tags_stop_interrupts_its_own_workers<B: Backend>() {
+    let tags = ["a", "b"].map(|name| Tag::new(name).workers(1));
+    let runtime: RuntimeOn<B> = RuntimeOn::builder().tags(tags).build().unwrap();
+    let (a, b) = (runtime.tag("a").unwrap(), runtime.tag("b").unwrap());
+    let (handle, _open) = blocked_in(a);
+    let (other, mut open) = blocked_in(b);
+    let report = a.shutdown(Policy::Drain, None).unwrap();
+    assert!(report.interrupts > 0);
+    assert_eq!(handle.join().unwrap(), Err(ErrorKind::Interrupted));
+    open.write_all(b"x").unwrap();
+    assert_eq!(other.join().unwrap(), Ok(1));
+    let report = runtime.shutdown(Policy::Drain, None).unwrap();
+    assert_eq!((report.interrupts, report.ran), (0, 2));
 }
 
 #[cfg(feature = "std")]

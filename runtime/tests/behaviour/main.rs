@@ -51,6 +51,7 @@ mod sleep;
 mod spawn;
 mod spinning;
 mod stop;
+mod tag_stop;
 #[cfg(target_os = "linux")]
 mod threads;
 mod timer_stop;

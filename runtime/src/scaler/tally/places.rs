@@ -37,6 +37,8 @@ pub(super) struct TagTally {
     pub(super) look_at: Option<Instant>,
     pub(super) unclear: u32,
     pub(super) keeping: Option<Keeping>,
+    /// It was stopped: nobody is started here, asked to leave or joined any more.
+    pub(super) closed: bool,
 }
 
 /// A tag above its minimum, until its keep-alive time is over.
@@ -65,6 +67,7 @@ impl TagTally {
             look_at: None,
             unclear: 0,
             keeping: None,
+            closed: false,
         }
     }
 
@@ -110,7 +113,7 @@ impl TagTally {
     }
 
     pub(super) fn is_above_min(&self) -> bool {
-        self.staying() > self.bounds.min
+        !self.closed && self.staying() > self.bounds.min
     }
 
     pub(super) fn count_missing(&mut self) {
