@@ -104,7 +104,8 @@ impl Future for YieldNow {
 /// [`alarm`](crate::RuntimeOn::alarm) costs, and shows in the [timers' numbers](crate::TimerMetrics).
 ///
 /// The future's output is [`Stopped`] if the runtime stops meanwhile or has stopped, whatever the policy: under a drain the
-/// future then goes on, and should end soon. The same, if the system refuses the runtime's first timer its thread,
+/// future then goes on, and should end soon; where a tag is [stopped alone](crate::TagRef::shutdown), its futures that
+/// sleep are dropped. The same, if the system refuses the runtime's first timer its thread,
 /// and in a forked child.
 ///
 /// ```

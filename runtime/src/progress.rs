@@ -435,6 +435,27 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_waits_for_whoever_is_about_to_start_and_lets_nobody_else() {
+        let slot = |tag| Slot {
+            tag: TagIndex(tag),
+            worker: parkade_core::WorkerIndex(0),
+        };
+        let stopping = Stopping::new(2);
+        let reach = Reach::Tag(TagIndex(0));
+        assert!(stopping.is_about_to_start(slot(0)));
+        stopping.begin(&mut stopping.lock(), reach);
+        assert!(!stopping.lock().has_ended(reach));
+        assert!(!stopping.is_about_to_start(slot(0)));
+        assert!(stopping.is_about_to_start(slot(1)), "the others grow");
+        assert!(!stopping.lock().has_ended(reach));
+        stopping.has_not_started(slot(0));
+        assert!(stopping.lock().has_ended(reach));
+        stopping.has_not_started(slot(1));
+        // Its performer has still to join threads.
+        assert!(!stopping.lock().has_ended(Reach::Runtime));
+    }
+
+    #[test]
     fn tags_that_wait_in_a_circle_are_told() {
         let stopping = Stopping::new(4);
         let mut progress = stopping.lock();

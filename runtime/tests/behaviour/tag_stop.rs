@@ -1,5 +1,6 @@
 //! Stopping one tag: what becomes of its tasks, and that the others go on.
 
+use std::cell::RefCell;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -20,6 +21,7 @@ on_each_backend!(
     every_caller_gets_the_same_report,
     all_tags_and_then_the_runtime,
     the_runtime_stops_meanwhile,
+    the_runtime_waits_for_the_threads_of_its_tags,
     what_hastens_the_runtime_hastens_its_tags,
     a_deadline_leaves_the_thread_to_the_runtime,
     a_worker_of_the_tag_cannot_stop_it,
@@ -232,6 +234,36 @@ fn the_runtime_stops_meanwhile<B: Backend>() {
             assert!(tag.is_complete() && whole.is_complete());
             assert_eq!((tag.ran, tag.dropped), (6, 0));
             assert_eq!((whole.ran, whole.dropped), (6, 0));
+        });
+    }
+}
+
+/// S8: whoever of the two joins a thread, its thread-locals are gone when the runtime has stopped.
+fn the_runtime_waits_for_the_threads_of_its_tags<B: Backend>() {
+    thread_local! {
+        static AT_EXIT: RefCell<Option<AtExit>> = const { RefCell::new(None) };
+    }
+    struct AtExit(Arc<AtomicUsize>);
+    impl Drop for AtExit {
+        fn drop(&mut self) {
+            // Later than a stop that does not wait for it.
+            thread::sleep(Duration::from_millis(20));
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for _ in 0..10 {
+        let runtime = two::<B>(1);
+        let gone = Arc::new(AtomicUsize::new(0));
+        let at_exit = AtExit(Arc::clone(&gone));
+        let task = a(&runtime).spawn(move || AT_EXIT.set(Some(at_exit)));
+        task.join().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| a(&runtime).shutdown(Policy::Drain, None).unwrap());
+            eventually("its worker leaves", || {
+                runtime.metrics().tag("a").unwrap().workers == 0
+            });
+            runtime.shutdown(Policy::Drain, None).unwrap();
+            assert_eq!(gone.load(Ordering::Relaxed), 1);
         });
     }
 }
