@@ -1,8 +1,9 @@
-//! The Linux half of Parkade: how a worker sleeps, fences and stays on its CPU.
+//! The Linux half of Parkade: how a worker sleeps, fences, stays on its CPU and is interrupted.
 //!
 //! * [`FutexPark`] – the [`Park`](parkade_core::Park) of a process: one futex, no state.
 //! * [`MembarrierFences`] – the [`Fences`](parkade_core::Fences) whose rare side pays for the frequent one.
 //! * `forks` – how a process notices that it is the child of a fork, with the feature `std`.
+//! * `interrupt` – how a thread's blocking system call is ended by another thread, with the feature `std`.
 //! * [`affinity`] – which CPUs the calling thread and the process may use, with typed errors.
 //! * `Linux` – all of it as a [`Platform`](parkade_core::Platform), with the feature `std` (default).
 //!
@@ -39,6 +40,8 @@ mod fork;
 mod futex;
 #[cfg(miri)]
 mod futex_miri;
+#[cfg(feature = "std")]
+pub mod interrupt;
 mod membarrier;
 #[cfg(feature = "std")]
 mod platform;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::config::{ConfigError, TagConfig};
 use crate::platform::{Array, Platform, Slot, TagIndex};
-use crate::stop::{AlreadyStopping, Drivers, StopPolicy};
+use crate::stop::{AlreadyStopping, Drivers, Reach, StopPolicy};
 use crate::sync::{AtomicBool, Ordering};
 use crate::tag::Tag;
 use crate::task::Task;
@@ -112,15 +112,12 @@ impl<P: Platform> TaskControl<P> {
     /// Takes any queued task, until there are none. Exclusive access says that no worker and no
     /// submitter is left: whoever frees a control empties it first, so that no task is lost with it.
     pub fn take_queued(&mut self) -> Option<(TagIndex, Task)> {
-        self.take_any()
+        self.reach().take_queued()
     }
 
-    /// Takes a queued task as a thief, from any tag.
-    pub(crate) fn take_any(&self) -> Option<(TagIndex, Task)> {
-        self.tags.iter().enumerate().find_map(|(index, tag)| {
-            let task = tag.take_queued()?;
-            Some((TagIndex(index), task))
-        })
+    fn reach(&self) -> Reach<'_, P> {
+        let tags = &*self.tags;
+        Reach { tags, first: 0 }
     }
 
     /// Begins to stop: the first of five steps, see [`crate::stop`].
@@ -132,7 +129,29 @@ impl<P: Platform> TaskControl<P> {
         if self.stopping.swap(true, Ordering::Relaxed) {
             return Err(AlreadyStopping);
         }
-        Ok(Drivers::new(self, policy))
+        Ok(Drivers::new(self.reach(), policy))
+    }
+
+    /// Begins to stop one tag for good, while the others go on. A [`stop`](TaskControl::stop) of all of them may come
+    /// meanwhile or after, or have come before.
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyStopping`] for every call but the first for this tag.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such tag.
+    pub fn stop_tag(
+        &self,
+        TagIndex(first): TagIndex,
+        policy: StopPolicy,
+    ) -> Result<Drivers<'_, P>, AlreadyStopping> {
+        let tags = &self.tags[first..=first];
+        if tags[0].stopping.swap(true, Ordering::Relaxed) {
+            return Err(AlreadyStopping);
+        }
+        Ok(Drivers::new(Reach { tags, first }, policy))
     }
 }
 

@@ -6,6 +6,9 @@
 //! 4. Interrupt ([`Interrupt`]): workers that are blocked in system calls are told, by whoever can.
 //! 5. Join ([`Join`]): until every worker is gone, or a deadline has passed.
 //!
+//! The same steps stop one tag alone, while the others go on; those of the whole scheduler may begin meanwhile or
+//! later, and each of them may be repeated. Of two policies the harder one holds.
+//!
 //! Each step is a value that the one before it yields; the caller does what the step is about between
 //! the calls. Why nothing is stranded: step 2 closes each inbox under its lock, so a push comes back or
 //! lies in the inbox before the lot is stopped in step 3; the stop bit is Release, a worker that sees it
@@ -39,8 +42,8 @@
 
 use core::fmt;
 
-use crate::control::TaskControl;
 use crate::platform::{Platform, TagIndex};
+use crate::tag::Tag;
 use crate::task::Task;
 
 /// What becomes of tasks that are queued when the scheduler stops.
@@ -52,7 +55,7 @@ pub enum StopPolicy {
     Abandon,
 }
 
-/// The scheduler is stopping or stopped already: only one caller takes the steps.
+/// The scheduler or the tag is stopping or stopped already: only one caller takes the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlreadyStopping;
 
@@ -64,12 +67,27 @@ impl fmt::Display for AlreadyStopping {
 
 impl core::error::Error for AlreadyStopping {}
 
+/// The tags that are stopped: all of a control, or one of them.
+pub(crate) struct Reach<'c, P: Platform> {
+    pub(crate) tags: &'c [Tag<P>],
+    /// The index of the first one.
+    pub(crate) first: usize,
+}
+
+impl<P: Platform> Reach<'_, P> {
+    /// Takes a queued task as a thief.
+    pub(crate) fn take_queued(&self) -> Option<(TagIndex, Task)> {
+        let mut tags = self.tags.iter().enumerate();
+        tags.find_map(|(index, tag)| Some((TagIndex(self.first + index), tag.take_queued()?)))
+    }
+}
+
 macro_rules! step {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[must_use = "a stop that is not carried on leaves the scheduler half stopped"]
         pub struct $name<'c, P: Platform> {
-            control: &'c TaskControl<P>,
+            reach: Reach<'c, P>,
             policy: StopPolicy,
         }
 
@@ -105,40 +123,40 @@ step! {
 }
 
 impl<'c, P: Platform> Drivers<'c, P> {
-    pub(crate) fn new(control: &'c TaskControl<P>, policy: StopPolicy) -> Self {
-        Self { control, policy }
+    pub(crate) fn new(reach: Reach<'c, P>, policy: StopPolicy) -> Self {
+        Self { reach, policy }
     }
 
     /// Says that nothing makes tasks by itself any more.
     pub fn drivers_stopped(self) -> Close<'c, P> {
-        let Self { control, policy } = self;
-        Close { control, policy }
+        let Self { reach, policy } = self;
+        Close { reach, policy }
     }
 }
 
 impl<'c, P: Platform> Close<'c, P> {
-    /// Refuses new tasks in every tag and closes every inbox.
+    /// Refuses new tasks in every tag that is stopped and closes its inboxes.
     pub fn close(self) -> Lots<'c, P> {
-        let Self { control, policy } = self;
-        control.tags().iter().for_each(|tag| tag.close(policy));
-        Lots { control, policy }
+        let Self { reach, policy } = self;
+        reach.tags.iter().for_each(|tag| tag.close(policy));
+        Lots { reach, policy }
     }
 }
 
 impl<'c, P: Platform> Lots<'c, P> {
-    /// Stops every lot and wakes every sleeper.
+    /// Stops their lots and wakes their sleepers.
     pub fn stop_lots(self) -> Interrupt<'c, P> {
-        let Self { control, policy } = self;
-        control.tags().iter().for_each(|tag| tag.stop_lots());
-        Interrupt { control, policy }
+        let Self { reach, policy } = self;
+        reach.tags.iter().for_each(|tag| tag.stop_lots());
+        Interrupt { reach, policy }
     }
 }
 
 impl<'c, P: Platform> Interrupt<'c, P> {
     /// Says that blocked workers were told, or that nobody can tell them.
     pub fn interrupted(self) -> Join<'c, P> {
-        let Self { control, policy } = self;
-        Join { control, policy }
+        let Self { reach, policy } = self;
+        Join { reach, policy }
     }
 }
 
@@ -146,22 +164,20 @@ impl<P: Platform> Join<'_, P> {
     /// Turns a drain into an abandonment, because the caller will not wait longer: each worker leaves
     /// after the task that it runs.
     pub fn abandon(&self) {
-        self.control
-            .tags()
-            .iter()
-            .for_each(|tag| tag.close(StopPolicy::Abandon));
+        let tags = self.reach.tags.iter();
+        tags.for_each(|tag| tag.close(StopPolicy::Abandon));
     }
 
-    /// Takes one of the tasks that will not run, with its tag, until there are none. Call it for an
-    /// abandoned scheduler; in a draining one it takes tasks away from workers that would run them.
+    /// Takes one of the tasks that will not run, with its tag, until there are none. Call it for what is
+    /// abandoned; in a draining one it takes tasks away from workers that would run them.
     pub fn take_queued(&self) -> Option<(TagIndex, Task)> {
-        self.control.take_any()
+        self.reach.take_queued()
     }
 
     /// How many workers are still registered.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.control.workers()
+        self.reach.tags.iter().map(Tag::workers).sum()
     }
 
     /// Ends the sequence.

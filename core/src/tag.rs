@@ -16,7 +16,7 @@ use crate::inbox::{Inbox, Refused, RefusedReason};
 use crate::origin::Origin;
 use crate::platform::{Array, CapacityError, Platform, Slot, TagIndex, WorkerIndex};
 use crate::stop::StopPolicy;
-use crate::sync::{AtomicUsize, Ordering, fence, heavy};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, fence, heavy};
 use crate::task::Task;
 
 /// Whether a task goes before others of its tag.
@@ -52,6 +52,8 @@ pub struct Tag<P: Platform> {
     pub(crate) ageing: u32,
     pub(crate) fences: P::Fences,
     pub(crate) wakes: WakeCounters,
+    /// Whether somebody stops, or has stopped, this tag alone.
+    pub(crate) stopping: AtomicBool,
     intake: AtomicUsize,
 }
 
@@ -86,6 +88,7 @@ impl<P: Platform> Tag<P> {
             ageing: config.ageing,
             fences: platform.fences(),
             wakes: WakeCounters::new(),
+            stopping: AtomicBool::new(false),
             intake: AtomicUsize::new(OPEN),
         })
     }

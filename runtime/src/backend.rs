@@ -5,6 +5,7 @@
 //! neither, the generic [`RuntimeOn`](crate::RuntimeOn) is all there is, for a backend of your own.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicUsize;
 
@@ -111,6 +112,54 @@ pub trait Backend: Platform + Sized {
         static NONE: AtomicUsize = AtomicUsize::new(0);
         Ok(&NONE)
     }
+
+    /// How the threads of a process are interrupted in system calls that block; by default they cannot be.
+    ///
+    /// A runtime uses it when it [stops](crate::Interrupt).
+    #[must_use]
+    fn interrupts() -> Option<&'static dyn Interrupts> {
+        None
+    }
+}
+
+/// A way to end a system call that another thread of this process is blocked in, by a signal that does nothing else.
+pub trait Interrupts: fmt::Debug + Sync {
+    /// The signal to be used unless one is chosen.
+    fn default_signal(&self) -> i32;
+
+    /// Whether a signal can be used. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`InterruptError`], if it means something else or has a handler of the program's.
+    fn check(&self, signal: i32) -> Result<(), InterruptError>;
+
+    /// The calling thread.
+    fn current_thread(&self) -> ThreadNumber;
+
+    /// Interrupts a thread that has not ended. A handler that this takes is put in place here, never instead of one
+    /// of the program's, and stays.
+    ///
+    /// # Errors
+    ///
+    /// As for [`check`](Interrupts::check), and the system's own; then nothing was sent.
+    fn interrupt(&self, thread: ThreadNumber, signal: i32) -> Result<(), InterruptError>;
+}
+
+/// A thread, by a number that the backend knows it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadNumber(pub i32);
+
+/// Why blocked workers cannot be interrupted by a signal.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InterruptError {
+    /// This backend cannot interrupt threads.
+    #[error("this backend cannot interrupt threads")]
+    Unsupported,
+    /// The signal means something else, has a handler of the program's, or was refused by the system.
+    #[error("{0}")]
+    Signal(#[source] Box<dyn Error + Send + Sync>),
 }
 
 /// Which memory fences the queues use.
@@ -171,6 +220,40 @@ impl Backend for Linux {
     fn forks() -> io::Result<&'static AtomicUsize> {
         parkade_linux::forks()
     }
+
+    fn interrupts() -> Option<&'static dyn Interrupts> {
+        // Miri has no signals.
+        (!cfg!(miri)).then_some(&LinuxSignals)
+    }
+}
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+#[derive(Debug)]
+struct LinuxSignals;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+impl Interrupts for LinuxSignals {
+    fn default_signal(&self) -> i32 {
+        parkade_linux::interrupt::DEFAULT_SIGNAL
+    }
+
+    fn check(&self, signal: i32) -> Result<(), InterruptError> {
+        parkade_linux::interrupt::check(signal).map_err(no_interrupt)
+    }
+
+    fn current_thread(&self) -> ThreadNumber {
+        ThreadNumber(parkade_linux::interrupt::ThreadId::current().number())
+    }
+
+    fn interrupt(&self, thread: ThreadNumber, signal: i32) -> Result<(), InterruptError> {
+        let thread = parkade_linux::interrupt::ThreadId::from_number(thread.0);
+        parkade_linux::interrupt::interrupt(thread, signal).map_err(no_interrupt)
+    }
+}
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+fn no_interrupt(error: parkade_linux::interrupt::InterruptError) -> InterruptError {
+    InterruptError::Signal(Box::new(error))
 }
 
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parkade_core::{ConfigError, RegisterError};
 use thiserror::Error;
 
-use crate::backend::AffinityError;
+use crate::backend::{AffinityError, InterruptError};
 use crate::cpu_list::CpuListError;
 
 /// A runtime that was not built. No thread of it is left.
@@ -143,6 +143,14 @@ pub enum BuildError {
         smallest: usize,
         /// The largest size.
         largest: usize,
+    },
+    /// A signal that blocked workers cannot be interrupted by.
+    #[error("blocked workers cannot be interrupted by signal {signal}: {source}")]
+    Interrupt {
+        /// The signal, from [`RuntimeBuilder::interrupt`](crate::RuntimeBuilder::interrupt).
+        signal: i32,
+        /// What the backend says.
+        source: InterruptError,
     },
     /// The system does not tell a process that it is the child of a fork, so that tasks spawned there would
     /// wait for ever.

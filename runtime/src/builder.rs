@@ -13,18 +13,19 @@ use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::interrupt::{Interrupt, Interrupter};
 use crate::latency::Recorder;
 use crate::live::LiveFutures;
 use crate::names;
 use crate::panics::Panics;
 use crate::plan::Plan;
 use crate::process::Process;
+use crate::progress::Stopping;
 use crate::runtime::RuntimeOn;
 use crate::scaler::Scaler;
 use crate::scaler::tally::Tally;
 use crate::shared::{Seat, Shared, TagSeats};
 use crate::start::{self, Starter};
-use crate::stop::Stopping;
 use crate::tag::Tag;
 use crate::timers::{TimerThread, Timers};
 
@@ -77,6 +78,7 @@ pub struct RuntimeBuilder<B> {
     on_thread_error: OnThreadError,
     measure_latency: bool,
     max_workers: Option<usize>,
+    interrupt: Interrupt,
     backend: PhantomData<fn() -> B>,
 }
 
@@ -91,6 +93,7 @@ impl<B: Backend> RuntimeBuilder<B> {
             on_thread_error: OnThreadError::Fail,
             measure_latency: false,
             max_workers: None,
+            interrupt: Interrupt::Auto,
             backend: PhantomData,
         }
     }
@@ -263,6 +266,13 @@ impl<B: Backend> RuntimeBuilder<B> {
         self
     }
 
+    /// Sets whether and how a stop interrupts workers that are blocked in system calls; by default
+    /// [`Interrupt::Auto`].
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
+        self
+    }
+
     /// Checks everything, then starts the threads; returns when each has started and is in its place.
     ///
     /// # Errors
@@ -271,6 +281,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     pub fn build(self) -> Result<RuntimeOn<B>, BuildError> {
         let tags = self.tags.unwrap_or_else(|| vec![Tag::new(DEFAULT_TAG)]);
         let plan = Plan::new::<B>(&tags, &self.prefix, self.stack_size, self.max_workers)?;
+        let interrupter = Interrupter::new(self.interrupt, B::interrupts())?;
         let process = Process::this::<B>().map_err(BuildError::ForkDetection)?;
         let configs: Vec<TagConfig> = plan.tags.iter().map(|tag| tag.queues).collect();
         let control = Control::new(&B::new(self.fences), &configs)
@@ -295,6 +306,7 @@ impl<B: Backend> RuntimeBuilder<B> {
                 .collect(),
             dropped: DropCount::default(),
             ran_outside: DropCount::default(),
+            live: LiveFutures::new(process),
         });
         let timer_thread = TimerThread {
             name: names::own_thread(&self.prefix, "timer"),
@@ -318,9 +330,9 @@ impl<B: Backend> RuntimeBuilder<B> {
             hooks: self.hooks,
             timers: Arc::new(timers),
             scaler,
-            stopping: Stopping::default(),
+            stopping: Stopping::new(plan.tags.len()),
+            interrupter,
             measures_latency: self.measure_latency,
-            live: LiveFutures::new(process),
         });
         start::start(&shared, &plan, self.on_thread_error)?;
         Ok(RuntimeOn::new(shared))
@@ -352,6 +364,7 @@ impl<B> fmt::Debug for RuntimeBuilder<B> {
             .field("on_thread_error", &self.on_thread_error)
             .field("measure_latency", &self.measure_latency)
             .field("max_workers", &self.max_workers)
+            .field("interrupt", &self.interrupt)
             .finish()
     }
 }

@@ -118,6 +118,14 @@ impl<P: Platform> Control<P> {
         self.0.stop(policy)
     }
 
+    pub(crate) fn stop_tag(
+        &self,
+        tag: TagIndex,
+        policy: StopPolicy,
+    ) -> Result<Drivers<'_, P>, AlreadyStopping> {
+        self.0.stop_tag(tag, policy)
+    }
+
     /// Takes one task that will not run out of a control that is being stopped.
     pub(crate) fn take_queued(stopping: &Join<'_, P>) -> Option<(TagIndex, Entry)> {
         let (tag, task) = stopping.take_queued()?;

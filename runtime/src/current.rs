@@ -20,9 +20,10 @@ use crate::counts::WorkerCounts;
 use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
 use crate::process::Process;
+use crate::progress::Stopping;
 use crate::refused::RefusedReason;
 use crate::shared::Shared;
-use crate::stop::Stopping;
+
 use crate::timer::Timer;
 use crate::timers::queue::Due;
 
@@ -271,23 +272,30 @@ pub(crate) fn as_driver<B: Backend>(shared: &Shared<B>, body: impl FnOnce()) {
     body();
 }
 
-/// Calls `act` with how far the end of this worker's runtime has come, if this thread is at work as one and
-/// not its copy in a forked process.
-pub(crate) fn with_stopping<R>(act: impl FnOnce(Option<&Stopping>) -> R) -> R {
+/// Calls `act` with how far the end of this worker's runtime has come, and its tag, if this thread is at work as one
+/// and not its copy in a forked process.
+pub(crate) fn with_stopping<R>(act: impl FnOnce(Option<(&Stopping, TagIndex)>) -> R) -> R {
     let note = NOTE.get().filter(|note| note.home.is_in_this_process());
-    let work = note.and_then(|note| note.work);
-    act(work.map(|work| {
+    let work = note.and_then(|note| Some((note.work?, note.home.tag)));
+    act(work.map(|(work, tag)| {
         // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and the
         // runtime that it borrows is alive until after this call.
-        unsafe { work.stopping.as_ref() }
+        let stopping = unsafe { work.stopping.as_ref() };
+        (stopping, tag)
     }))
 }
 
 /// Whether this thread is a worker of that runtime, of whichever tag, or was until its work was over; or its
 /// timer thread.
 pub(crate) fn is_worker_of<B: Backend>(shared: &Shared<B>) -> bool {
-    NOTE.get()
-        .is_some_and(|note| note.home.runtime == ptr::from_ref(shared).addr())
+    tag_in(shared).is_some()
+}
+
+/// The tag of that runtime to which this thread belongs as a worker, as above; no tag's index if it is another thread
+/// of it.
+pub(crate) fn tag_in<B: Backend>(shared: &Shared<B>) -> Option<TagIndex> {
+    let note = NOTE.get()?;
+    (note.home.runtime == ptr::from_ref(shared).addr()).then_some(note.home.tag)
 }
 
 /// Calls `act` with this thread's worker, if it is one of that tag of that runtime.

@@ -22,7 +22,6 @@ use crate::refused::RefusedReason;
 use crate::shared::Shared;
 use crate::sleep::Stopped;
 use crate::timer::{self, Timer};
-use crate::timers::Action;
 use crate::timers::queue::Due;
 
 /// Runs a future on the calling thread, which sleeps while the future waits, and returns its output.
@@ -106,7 +105,8 @@ impl Future for YieldNow {
 /// [`alarm`](crate::RuntimeOn::alarm) costs, and shows in the [timers' numbers](crate::TimerMetrics).
 ///
 /// The future's output is [`Stopped`] if the runtime stops meanwhile or has stopped, whatever the policy: under a drain the
-/// future then goes on, and should end soon. The same, if the system refuses the runtime's first timer its thread,
+/// future then goes on, and should end soon; where a tag is [stopped alone](crate::TagRef::shutdown), its futures that
+/// sleep are dropped. The same, if the system refuses the runtime's first timer its thread,
 /// and in a forked child.
 ///
 /// ```
@@ -199,7 +199,7 @@ pub(crate) fn silent_alarm<B: Backend>(
     shared: &Arc<Shared<B>>,
     due: Due,
 ) -> Result<Timer<()>, RefusedReason> {
-    let alarm = timer::time(shared, due, || (), Action::Alarm, Home::nowhere(shared));
+    let alarm = timer::time(shared, due, || (), None, Home::nowhere(shared));
     alarm.map_err(|refused| refused.reason)
 }
 

@@ -132,7 +132,7 @@ impl<F: FnMut() + Send + 'static> Turn<F> {
             drop(state);
             return;
         }
-        match series.timers.admit_next() {
+        match series.timers.admit_next(route.tag) {
             Some(admitted) => state.next = Some(admitted.insert(due, Action::Recur(route, self))),
             None => drop(state),
         }
@@ -218,7 +218,7 @@ impl<B: Backend> TagRef<'_, B> {
             let reason = RefusedReason::Forked;
             return Err(Refused { task, reason });
         };
-        let admitted = match Timers::admit(self.shared) {
+        let admitted = match Timers::admit(self.shared, Some(self.tag)) {
             Ok(admitted) => admitted,
             Err(reason) => return Err(Refused { task, reason }),
         };

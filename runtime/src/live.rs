@@ -1,8 +1,8 @@
-//! The futures that live in a runtime, so that its end can end them.
+//! The futures that live in a tag, so that its end can end them.
 //!
 //! A future that waits is in no queue: only the waker that it has left somewhere leads to it. When no worker is left
 //! to poll it, nobody would ever drop it, and whoever awaits it would wait for ever. So each has a waker here as
-//! well, and the end of the runtime wakes them all: a wake of a future that no tag takes any more drops it.
+//! well, and the end of the tag or the runtime wakes them all: a wake of a future that no tag takes any more drops it.
 //!
 //! There are several lists, each with its lock, and a thread stays with one: spawning threads rarely meet.
 
@@ -22,7 +22,7 @@ use crate::process::Process;
 /// How many lists there are.
 const LISTS: usize = 16;
 
-/// All futures of one runtime that have not ended.
+/// All futures of one tag that have not ended.
 pub(crate) struct LiveFutures {
     lists: [Arc<List>; LISTS],
     process: Process,

@@ -22,7 +22,7 @@ use std::io::ErrorKind;
 pub enum RefusedReason {
     /// The queue is at its limit (see [`Tag::inbox_limit`](crate::Tag::inbox_limit)); later there may be room.
     Full,
-    /// The runtime is stopping or has stopped; it accepts nothing any more.
+    /// The runtime or the tag is stopping or has stopped; it accepts nothing any more.
     Stopped,
     /// This process is a child of the one that has the runtime's workers, made by `fork`; it builds its own.
     Forked,
@@ -36,7 +36,7 @@ impl fmt::Display for RefusedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => f.write_str("its queue is full"),
-            Self::Stopped => f.write_str("the runtime has been stopped"),
+            Self::Stopped => f.write_str("the runtime or the tag has been stopped"),
             Self::Forked => {
                 f.write_str("the runtime belongs to the process that this one was forked from")
             }

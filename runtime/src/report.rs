@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::stop::Policy;
 
-/// The outcome of [`shutdown`](crate::RuntimeOn::shutdown).
+/// The outcome of [`shutdown`](crate::RuntimeOn::shutdown) of a runtime, or [of a tag](crate::TagRef::shutdown).
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -34,7 +34,7 @@ use crate::stop::Policy;
 pub struct Report {
     /// The policy that the stop began with.
     pub policy: Policy,
-    /// Tasks that ran in the life of the runtime, those that panicked included; of futures each poll.
+    /// Tasks that ran in the life of the runtime or the tag, those that panicked included; of futures each poll.
     pub ran: usize,
     /// Tasks that were accepted and then dropped without having run.
     pub dropped: usize,
@@ -44,6 +44,10 @@ pub struct Report {
     /// The name of the timer thread, if an [`alarm`](crate::RuntimeOn::alarm) had not returned when the
     /// deadline passed. It is detached as well, and ends when that returns.
     pub alarm_still_running: Option<String>,
+    /// How many times a worker that may have been blocked in a system call was [interrupted](crate::Interrupt).
+    pub interrupts: usize,
+    /// Why a worker could not be interrupted, if that was wanted and due: the last time.
+    pub interrupt_failure: Option<String>,
     /// How long the stop took.
     pub elapsed: Duration,
 }
@@ -74,11 +78,14 @@ impl fmt::Display for Report {
             Policy::Drain => "drained",
             Policy::Abandon => "abandoned",
         };
-        write!(
-            f,
-            "{policy} in {:.1?}: {} tasks ran, {} dropped",
-            self.elapsed, self.ran, self.dropped
-        )?;
+        write!(f, "{policy} in {:.1?}", self.elapsed)?;
+        if self.interrupts > 0 {
+            write!(f, " with {} interrupts", self.interrupts)?;
+        }
+        if let Some(why) = &self.interrupt_failure {
+            write!(f, " (not interrupted: {why})")?;
+        }
+        write!(f, ": {} tasks ran, {} dropped", self.ran, self.dropped)?;
         if !self.still_running.is_empty() {
             write!(f, "; {} workers still run:", self.still_running.len())?;
             for worker in &self.still_running {

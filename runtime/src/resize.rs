@@ -45,8 +45,8 @@ pub enum ResizeError {
     /// The system did not start the thread that starts workers; here is what it said.
     #[error("the thread that starts workers could not be started: {0}")]
     NoThread(ErrorKind),
-    /// The runtime is stopping or has stopped.
-    #[error("the runtime has been stopped")]
+    /// The runtime or the tag is stopping or has stopped.
+    #[error("the runtime or the tag has been stopped")]
     Stopping,
     /// This process is a child of the one that has the runtime's workers.
     #[error("the runtime belongs to the process that this one was forked from")]

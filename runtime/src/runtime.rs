@@ -16,6 +16,7 @@ use crate::handled::{offer_promised, promised};
 use crate::job::{Entry, RefusedEntry, offer_detached};
 use crate::latency::Measured;
 use crate::metrics::Metrics;
+use crate::progress::Reach;
 use crate::refused::Refused;
 use crate::report::Report;
 use crate::shared::Shared;
@@ -210,7 +211,8 @@ impl<B: Backend> RuntimeOn<B> {
     /// Stops the runtime: refuses new tasks, lets what is queued run or drops it, and joins the threads.
     ///
     /// Timers that are pending are cancelled, whatever the policy, and a task's [`sleep`](crate::sleep()) ends at
-    /// once. Other running tasks are not interrupted. When `deadline` has passed (counted from the call), what is
+    /// once. Tasks that are blocked in a system call are [interrupted](crate::Interrupt), where the backend can; other
+    /// running tasks run to their end. When `deadline` has passed (counted from the call), what is
     /// still queued is dropped whatever the policy, and workers that still run a task are reported and
     /// left to themselves. After a full stop all stop hooks and destructors of thread-locals have run;
     /// the deadline does not bound the latter.
@@ -240,7 +242,7 @@ impl<B: Backend> RuntimeOn<B> {
         policy: Policy,
         deadline: Option<Duration>,
     ) -> Result<Report, ShutdownError> {
-        stop::stop(&self.shared, policy, deadline)
+        stop::stop(&self.shared, Reach::Runtime, policy, deadline)
     }
 
     fn tag_at(&self, tag: TagIndex) -> TagRef<'_, B> {
@@ -259,7 +261,7 @@ impl<B: Backend> Drop for RuntimeOn<B> {
         } else {
             // The error cases are callers that still have the runtime, and nobody has, or a child process,
             // which has no thread of it.
-            let _report = stop::stop(&self.shared, Policy::Drain, None);
+            let _report = stop::stop(&self.shared, Reach::Runtime, Policy::Drain, None);
         }
     }
 }
@@ -388,6 +390,47 @@ impl<'r, B: Backend> TagRef<'r, B> {
     /// Begins a batch for this tag and priority.
     pub fn batch(&self) -> Batch<B> {
         Batch::new(Arc::clone(self.shared), self.tag, self.priority)
+    }
+
+    /// Stops this tag alone, for good: as [`shutdown`](RuntimeOn::shutdown) does the runtime, while the other tags go
+    /// on. For a part of a program that ends before the rest.
+    ///
+    /// From then on the tag refuses tasks, its timed tasks are cancelled, a [`sleep`](crate::sleep()) in its tasks ends
+    /// at once, its futures that wait at the end of it are dropped, and no worker is started in it; what its workers had of
+    /// the [ceiling](crate::RuntimeBuilder::max_workers) is the others'. Alarms are not the tag's and stay. The
+    /// report is about this tag; that of the runtime's own stop, which may come meanwhile or later and then hastens this
+    /// one, is about all. The default tag is no exception.
+    ///
+    /// A worker of another tag may call it, and counts as [`blocking`](crate::blocking()) while it waits.
+    ///
+    /// # Errors
+    ///
+    /// [`ShutdownError`], if the caller is a worker of this tag, or an alarm; if a worker of this tag waits for the end
+    /// of the caller's tag; or as for the runtime.
+    ///
+    /// ```
+    /// use parkade::{Policy, RefusedReason, Runtime, Tag};
+    ///
+    /// let runtime = Runtime::builder()
+    ///     .tag(Tag::new("requests").workers(2))
+    ///     .tag(Tag::new("import").workers(1))
+    ///     .build()?;
+    /// let import = runtime.tag("import")?;
+    /// let last = import.spawn(|| "imported");
+    ///
+    /// let report = import.shutdown(Policy::Drain, None)?;
+    /// assert_eq!((report.ran, last.join()?), (1, "imported"));
+    /// let refused = import.try_spawn(|| ()).unwrap_err();
+    /// assert_eq!(refused.reason, RefusedReason::Stopped);
+    /// assert_eq!(runtime.spawn(|| 6 * 7).join()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shutdown(
+        &self,
+        policy: Policy,
+        deadline: Option<Duration>,
+    ) -> Result<Report, ShutdownError> {
+        stop::stop(self.shared, Reach::Tag(self.tag), policy, deadline)
     }
 
     pub(crate) fn offer(&self, entry: Entry) -> Result<(), RefusedEntry> {

@@ -185,6 +185,9 @@ impl Scaler {
         if state.drains || matches!(state.thread, Thread::Closed(_)) {
             return Err(ResizeError::Stopping);
         }
+        if state.tally.is_closed(tag) {
+            return Err(ResizeError::Stopping);
+        }
         let name = || shared.tags[tag.0].name.clone();
         let places = state.tally.places(tag);
         if workers == 0 {
@@ -286,6 +289,13 @@ impl Scaler {
         }
     }
 
+    /// Starts and retires nobody in this tag from now on. What it has no use for, the others may.
+    pub(crate) fn close_tag<P: Platform>(&self, control: &Control<P>, tag: TagIndex) {
+        let mut state = self.lock();
+        state.tally.close(tag);
+        self.settle(control, &mut state);
+    }
+
     /// Starts and retires nobody from now on, and tells the thread to end.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
@@ -373,18 +383,23 @@ fn drive<B: Backend>(shared: &Arc<Shared<B>>) {
 }
 
 fn join<B: Backend>(shared: &Shared<B>, slot: Slot) {
-    // Not waited for: destructors of its thread-locals are the user's, and other tags may want a worker.
-    let has_ended = shared.stopping.join_if_ended(slot);
-    let mut state = shared.scaler.lock();
-    if has_ended {
-        state.tally.joined(slot);
-    } else {
-        state.tally.goes_on(slot, Instant::now());
+    // None if the stop has taken it.
+    if let Some(thread) = shared.stopping.take_thread(slot) {
+        drop(thread.join());
+        shared.stopping.has_joined(slot);
     }
+    let mut state = shared.scaler.lock();
+    state.tally.joined(slot);
     shared.scaler.settle(&shared.control, &mut state);
 }
 
 fn start<B: Backend>(shared: &Arc<Shared<B>>, slot: Slot) {
+    if !shared.stopping.is_about_to_start(slot) {
+        let mut state = shared.scaler.lock();
+        state.tally.not_started(slot);
+        shared.scaler.settle(&shared.control, &mut state);
+        return;
+    }
     let started = shared.scaler.starter.start_late(shared, slot, || {
         // Before it begins: it may be the first to say more.
         let mut state = shared.scaler.lock();
@@ -392,6 +407,7 @@ fn start<B: Backend>(shared: &Arc<Shared<B>>, slot: Slot) {
         shared.scaler.settle(&shared.control, &mut state);
     });
     if let Err(failure) = started {
+        shared.stopping.has_not_started(slot);
         let mut state = shared.scaler.lock();
         state.tally.failed(slot);
         state.last_failure = Some(failure);

@@ -99,6 +99,8 @@ serialize!(Report {
     dropped,
     still_running,
     alarm_still_running,
+    interrupts,
+    interrupt_failure,
     elapsed,
 });
 

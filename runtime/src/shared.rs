@@ -12,13 +12,14 @@ use crate::control::Control;
 use crate::counts::{DropCount, WorkerCounts};
 use crate::current;
 use crate::hooks::{Hooks, WorkerInfo};
+use crate::interrupt::Interrupter;
 use crate::job::{Entry, RefusedEntry};
 use crate::latency::{self, Latency};
 use crate::live::LiveFutures;
 use crate::process::Process;
+use crate::progress::Stopping;
 use crate::refused::RefusedReason;
 use crate::scaler::Scaler;
-use crate::stop::Stopping;
 use crate::timers::Timers;
 
 /// One runtime, kept alive by its owner and by each of its threads.
@@ -32,10 +33,9 @@ pub(crate) struct Shared<B: Backend> {
     pub(crate) timers: Arc<Timers>,
     pub(crate) scaler: Scaler,
     pub(crate) stopping: Stopping,
+    pub(crate) interrupter: Interrupter,
     /// Whether tasks are spawned as [`Measured`](crate::latency::Measured) ones.
     pub(crate) measures_latency: bool,
-    /// Ended with the runtime, or with the last of its threads.
-    pub(crate) live: LiveFutures,
 }
 
 /// A tag's name, and a seat for each of its workers.
@@ -45,6 +45,8 @@ pub(crate) struct TagSeats {
     pub(crate) dropped: DropCount,
     /// Tasks that a thread which is no worker of the tag ran, because it waited for them.
     pub(crate) ran_outside: DropCount,
+    /// Ended with the tag or the runtime, or with the last of its threads.
+    pub(crate) live: LiveFutures,
 }
 
 /// What the runtime knows about one worker, whether or not its thread has started.
@@ -168,6 +170,7 @@ impl<B: Backend> fmt::Debug for Shared<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")
             .field("stop", &self.stopping)
+            .field("interrupts", &self.interrupter)
             .field("timers", &self.timers)
             .field("scaler", &self.scaler)
             .field("hooks", &self.hooks)

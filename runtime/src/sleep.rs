@@ -1,4 +1,4 @@
-//! Sleeping inside a task: until the time is up, or the runtime stops.
+//! Sleeping inside a task: until the time is up, or the runtime or the tag stops.
 //!
 //! The sleeper waits with a timeout of its own, on the condition variable on which a stop is announced: it
 //! needs no timer and no other thread, and a stop reaches all sleepers by one call.
@@ -11,12 +11,12 @@ use thiserror::Error;
 use crate::blocking::blocking;
 use crate::current;
 
-/// The runtime stops, or is not this process's, so the sleep was not begun or not slept out.
+/// The runtime or the tag stops, or is not this process's, so the sleep was not begun or not slept out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
-#[error("the sleep ended early because the runtime is stopping")]
+#[error("the sleep ended early because the runtime or the tag is stopping")]
 pub struct Stopped;
 
-/// Blocks this task for `duration`, never less, or until its runtime stops.
+/// Blocks this task for `duration`, never less, or until its runtime or its tag stops.
 ///
 /// Use it instead of [`std::thread::sleep`] in tasks, so that a stop need not wait for them: a stop under
 /// either policy ends the sleeps that are under way and makes later ones return at once, from the moment it
@@ -29,7 +29,7 @@ pub struct Stopped;
 ///
 /// # Errors
 ///
-/// [`Stopped`], if the runtime stops; what the task has begun it should then finish soon.
+/// [`Stopped`], if the runtime or the tag stops; what the task has begun it should then finish soon.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ pub struct Stopped;
 /// ```
 pub fn sleep(duration: Duration) -> Result<(), Stopped> {
     current::with_stopping(|stopping| match stopping {
-        Some(stopping) => blocking(|| stopping.sleep(duration)),
+        Some((stopping, tag)) => blocking(|| stopping.sleep(Some(tag), duration)),
         None => {
             thread::sleep(duration);
             Ok(())

@@ -233,7 +233,7 @@ impl<B: Backend> TagRef<'_, B> {
             tag: self.tag,
             priority: self.priority,
         };
-        let (runnable, task) = shared.live.enter(|place| {
+        let (runnable, task) = shared.tags[self.tag.0].live.enter(|place| {
             let stage = Stage::Going { future };
             async_task::spawn(Spawned { stage, place }, move |runnable| {
                 way.go_on(runnable)

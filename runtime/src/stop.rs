@@ -4,15 +4,15 @@
 //! call may hasten the stop, never slow it down: the earliest deadline counts, and
 //! [`Policy::Abandon`] overrules [`Policy::Drain`].
 //!
+//! A tag may be stopped alone, by the same steps; then the runtime's stop joins it where it has come to.
+//!
 //! Nobody takes the steps on a worker of the runtime that is being stopped, because step 5 would wait for
 //! the caller itself: [`shutdown`](crate::RuntimeOn::shutdown) is an error there, and a runtime that is
 //! dropped there begins to stop without waiting.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::mem;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parkade_core::stop::Join;
@@ -20,16 +20,18 @@ use parkade_core::{Slot, StopPolicy};
 use thiserror::Error;
 
 use crate::backend::Backend;
+use crate::blocking::Blocked;
 use crate::control::Control;
 use crate::current;
+use crate::interrupt::Rounds;
+use crate::progress::{Left, Phase, Reach};
 use crate::report::{Report, StillRunning};
-use crate::scaler::Driver;
 use crate::shared::{Shared, TagSeats};
-use crate::sleep::Stopped;
 use crate::trace;
 
-/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end; what is still
-/// timed for later is dropped under either, and its handle says so.
+/// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end, and those blocked in
+/// system calls are [interrupted](crate::Interrupt); what is still timed for later is dropped under either, and its handle
+/// says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// They run.
@@ -42,9 +44,13 @@ pub enum Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
-    /// The caller is a worker of this very runtime, or an alarm of it, and would wait for itself.
-    #[error("a runtime cannot be shut down by one of its own threads")]
+    /// The caller is a worker of what it wants to stop, this very runtime or tag, or an alarm of the runtime, and would
+    /// wait for itself.
+    #[error("neither a runtime nor a tag can be shut down by one of its own threads")]
     InsideWorker,
+    /// A worker of the tag waits, perhaps through others, for the end of the caller's own tag.
+    #[error("two tags cannot be shut down by workers of each other at a time")]
+    EachOther,
     /// The caller is stopping the runtime already: a task that it dropped in doing so calls again.
     #[error("a runtime cannot be shut down by what is dropped while it shuts down")]
     InsideShutdown,
@@ -53,190 +59,10 @@ pub enum ShutdownError {
     Forked,
 }
 
-/// How far a runtime's end has come.
-#[derive(Default)]
-pub(crate) struct Stopping {
-    progress: Mutex<Progress>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Progress {
-    phase: Phase,
-    /// Workers whose threads have started and not ended.
-    running: BTreeSet<Slot>,
-    threads: Vec<(Slot, JoinHandle<()>)>,
-    /// How many workers have started, those that have ended included.
-    started: usize,
-    /// The threads that are no workers, have started and not ended.
-    drivers: Drivers,
-    /// What callers want so far.
-    abandon: bool,
-    deadline: Option<Instant>,
-    /// Counts what the performer of the stop waits for: workers that leave, callers that hasten.
-    events: u64,
-}
-
-/// Whose threads have not ended.
-struct Left {
-    workers: BTreeSet<Slot>,
-    drivers: Drivers,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Drivers {
-    timers: bool,
-    scaler: bool,
-}
-
-impl Drivers {
-    fn of(&mut self, driver: Driver) -> &mut bool {
-        match driver {
-            Driver::Timers => &mut self.timers,
-            Driver::Scaler => &mut self.scaler,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-enum Phase {
-    #[default]
-    Running,
-    Stopping {
-        by: ThreadId,
-    },
-    Stopped(Report),
-}
-
-/// Says, when dropped, that a worker has left.
-pub(crate) struct LeavesAtEnd<'a> {
-    stopping: &'a Stopping,
-    slot: Slot,
-}
-
-/// Says, when dropped, that a thread that is no worker has left.
-pub(crate) struct DriverLeavesAtEnd<'a>(&'a Stopping, Driver);
-
-impl Stopping {
-    /// Takes note of the threads that have started with the runtime.
-    pub(crate) fn has_started(&self, threads: Vec<(Slot, JoinHandle<()>)>) {
-        let mut progress = self.lock();
-        progress.running = threads.iter().map(|(slot, _)| *slot).collect();
-        progress.started = threads.len();
-        progress.threads = threads;
-    }
-
-    /// Takes note of one that has started later; before it begins.
-    pub(crate) fn has_started_late(&self, slot: Slot, thread: JoinHandle<()>) {
-        let mut progress = self.lock();
-        progress.running.insert(slot);
-        progress.started += 1;
-        progress.threads.push((slot, thread));
-    }
-
-    /// Joins the thread of a worker that has left, if it has ended; false if not. The stop may have taken it.
-    pub(crate) fn join_if_ended(&self, slot: Slot) -> bool {
-        let mut progress = self.lock();
-        let threads = &mut progress.threads;
-        let Some(index) = threads.iter().position(|(of, _)| *of == slot) else {
-            return true;
-        };
-        if !threads[index].1.is_finished() {
-            return false;
-        }
-        let (_, thread) = threads.swap_remove(index);
-        drop(progress);
-        drop(thread.join());
-        true
-    }
-
-    pub(crate) fn leaves_at_end(&self, slot: Slot) -> LeavesAtEnd<'_> {
-        LeavesAtEnd {
-            stopping: self,
-            slot,
-        }
-    }
-
-    /// Takes note that a thread that is no worker has started.
-    pub(crate) fn driver_has_started(&self, driver: Driver) {
-        *self.lock().drivers.of(driver) = true;
-    }
-
-    pub(crate) fn driver_leaves_at_end(&self, driver: Driver) -> DriverLeavesAtEnd<'_> {
-        DriverLeavesAtEnd(self, driver)
-    }
-
-    /// Blocks this thread for so long, or until a stop is requested.
-    pub(crate) fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
-        // A deadline beyond the end of time is none.
-        let deadline = Instant::now().checked_add(duration);
-        let mut progress = self.lock();
-        while let Phase::Running = progress.phase {
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                return Ok(());
-            }
-            progress = self.wait_for_event(progress, deadline);
-        }
-        Err(Stopped)
-    }
-
-    /// Marks the beginning of the stop and wakes who sleeps in [`sleep`](Stopping::sleep).
-    fn begin(&self, progress: &mut Progress) {
-        progress.phase = Phase::Stopping {
-            by: thread::current().id(),
-        };
-        self.changed.notify_all();
-    }
-
-    // Nothing of the user's runs under this lock, so a poisoned one is as good as any.
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, progress: MutexGuard<'a, Progress>) -> MutexGuard<'a, Progress> {
-        self.changed
-            .wait(progress)
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for an event, at most until `until`.
-    fn wait_for_event<'a>(
-        &self,
-        progress: MutexGuard<'a, Progress>,
-        until: Option<Instant>,
-    ) -> MutexGuard<'a, Progress> {
-        match until {
-            None => self.wait(progress),
-            Some(until) => {
-                let left = until.saturating_duration_since(Instant::now());
-                let waited = self.changed.wait_timeout(progress, left);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-        }
-    }
-}
-
-impl Drop for LeavesAtEnd<'_> {
-    fn drop(&mut self) {
-        let mut progress = self.stopping.lock();
-        progress.running.remove(&self.slot);
-        progress.events += 1;
-        self.stopping.changed.notify_all();
-    }
-}
-
-impl Drop for DriverLeavesAtEnd<'_> {
-    fn drop(&mut self) {
-        let mut progress = self.0.lock();
-        *progress.drivers.of(self.1) = false;
-        progress.events += 1;
-        self.0.changed.notify_all();
-    }
-}
-
-/// Stops a runtime and waits for its workers, at most for `patience`.
+/// Stops a runtime or a tag and waits for its workers, at most for `patience`.
 pub(crate) fn stop<B: Backend>(
     shared: &Shared<B>,
+    reach: Reach,
     policy: Policy,
     patience: Option<Duration>,
 ) -> Result<Report, ShutdownError> {
@@ -244,27 +70,50 @@ pub(crate) fn stop<B: Backend>(
     if !shared.process.is_this() {
         return Err(ShutdownError::Forked);
     }
-    if current::is_worker_of(shared) {
-        return Err(ShutdownError::InsideWorker);
-    }
     let began = Instant::now();
-    let me = thread::current().id();
-    let mut progress = shared.stopping.lock();
+    let Some(from) = current::tag_in(shared) else {
+        return wait_or_perform(shared, reach, policy, patience, began);
+    };
+    let tag = match reach {
+        // A driver, such as the timer thread, has no tag.
+        Reach::Tag(tag) if tag != from && from.0 < shared.tags.len() => tag,
+        Reach::Tag(_) | Reach::Runtime => return Err(ShutdownError::InsideWorker),
+    };
+    let _blocked = Blocked::now();
+    if !shared.stopping.lock().begin_to_wait(from, tag) {
+        return Err(ShutdownError::EachOther);
+    }
+    let report = wait_or_perform(shared, reach, policy, patience, began);
+    shared.stopping.lock().waits_no_more(from, tag);
+    report
+}
+
+fn wait_or_perform<B: Backend>(
+    shared: &Shared<B>,
+    reach: Reach,
+    policy: Policy,
+    patience: Option<Duration>,
+    began: Instant,
+) -> Result<Report, ShutdownError> {
+    let stopping = &shared.stopping;
+    let mut progress = stopping.lock();
     loop {
-        match &progress.phase {
+        // What this thread stops may be what the other one waits for.
+        let would_wait_for_itself = progress.is_performed_by(thread::current().id());
+        match &progress.course(reach).phase {
             Phase::Stopped(report) => return Ok(report.clone()),
-            Phase::Stopping { by } if *by == me => return Err(ShutdownError::InsideShutdown),
+            _ if would_wait_for_itself => return Err(ShutdownError::InsideShutdown),
             Phase::Stopping { .. } => {
-                if progress.hasten(policy, patience, began) {
-                    shared.stopping.changed.notify_all();
+                if progress.hasten(reach, policy, patience, began) {
+                    stopping.changed.notify_all();
                 }
-                progress = shared.stopping.wait(progress);
+                progress = stopping.wait_for_event(progress, None);
             }
             Phase::Running => {
-                shared.stopping.begin(&mut progress);
-                progress.hasten(policy, patience, began);
+                stopping.begin(&mut progress, reach);
+                progress.hasten(reach, policy, patience, began);
                 drop(progress);
-                return Ok(perform(shared, policy, began));
+                return Ok(perform(shared, reach, policy, began));
             }
         }
     }
@@ -275,98 +124,116 @@ pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
     if !shared.process.is_this() {
         return;
     }
-    let began = Instant::now();
+    let (began, reach) = (Instant::now(), Reach::Runtime);
     let mut progress = shared.stopping.lock();
-    if !matches!(progress.phase, Phase::Running) {
+    if !matches!(progress.course(reach).phase, Phase::Running) {
         return;
     }
-    shared.stopping.begin(&mut progress);
+    shared.stopping.begin(&mut progress, reach);
     // Detached: each thread keeps what it shares alive, and the last one to leave frees it.
     let threads = mem::take(&mut progress.threads);
     drop(progress);
     drop(threads);
     // Nobody waits for the drain, so there is no step 5.
-    let _unattended = up_to_join(shared, Policy::Drain);
+    let _unattended = up_to_join(shared, reach, Policy::Drain);
     drop((shared.timers.take_thread(), shared.scaler.take_thread()));
-    let mut progress = shared.stopping.lock();
-    let report = Report::new(shared, Policy::Drain, &progress.left(), began);
-    progress.phase = Phase::Stopped(report);
+    let left = shared.stopping.lock().left(reach);
+    let rounds = shared.interrupter.rounds();
+    let report = Report::new(shared, reach, Policy::Drain, &left, &rounds, began);
+    shared.stopping.end(reach, report);
 }
 
 /// Steps 1 to 4.
-fn up_to_join<B: Backend>(shared: &Shared<B>, policy: Policy) -> Option<Join<'_, B>> {
+fn up_to_join<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy) -> Option<Join<'_, B>> {
     let core_policy = match policy {
         Policy::Drain => StopPolicy::Drain,
         Policy::Abandon => StopPolicy::Abandon,
     };
-    // The phase admits one performer, so this is the only call.
-    let drivers = shared.control.stop(core_policy).ok()?;
-    // Step 1: the timer thread and the scaler are told here, and waited for with the workers; there is no
-    // reactor.
-    shared.timers.close();
-    match policy {
-        Policy::Drain => shared.scaler.drain(),
-        Policy::Abandon => shared.scaler.close(),
-    }
+    // The phase admits one performer, so this is the only call. In step 1 the timer thread and the scaler are told,
+    // and waited for with the workers; there is no reactor. They go on if it is a tag that stops.
+    let drivers = match reach {
+        Reach::Runtime => {
+            let drivers = shared.control.stop(core_policy).ok()?;
+            shared.timers.close();
+            match policy {
+                Policy::Drain => shared.scaler.drain(),
+                Policy::Abandon => shared.scaler.close(),
+            }
+            drivers
+        }
+        Reach::Tag(tag) => {
+            let drivers = shared.control.stop_tag(tag, core_policy).ok()?;
+            shared.timers.close_tag(tag);
+            shared.scaler.close_tag(&shared.control, tag);
+            drivers
+        }
+    };
     let close = drivers.drivers_stopped();
     trace::stop_step(1, policy);
     let lots = close.close();
     trace::stop_step(2, policy);
     let interrupt = lots.stop_lots();
     trace::stop_step(3, policy);
-    interrupt_blocked_workers();
+    // Step 4 goes on beside step 5: who is blocked is told again until it ends; see `interrupt`.
     trace::stop_step(4, policy);
     Some(interrupt.interrupted())
 }
 
-/// Step 4. A worker inside a blocking system call is not told: it ends when its task does.
-const fn interrupt_blocked_workers() {}
-
 /// All five steps.
-fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Report {
+fn perform<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy, began: Instant) -> Report {
     let stopping = &shared.stopping;
-    let Some(join) = up_to_join(shared, policy) else {
+    let Some(join) = up_to_join(shared, reach, policy) else {
         unreachable!("only one caller performs the stop")
     };
     let mut abandoned = policy == Policy::Abandon;
+    let mut rounds = shared.interrupter.rounds();
     let mut progress = stopping.lock();
     loop {
         let events = progress.events;
-        let expired = progress
-            .deadline
-            .is_some_and(|deadline| deadline <= Instant::now());
-        if expired || progress.abandon {
+        let (abandon, deadline) = progress.wish(reach);
+        let expired = deadline.is_some_and(|deadline| deadline <= Instant::now());
+        if expired || abandon {
             drop(progress);
             if !abandoned {
                 join.abandon();
-                shared.scaler.close();
+                if reach == Reach::Runtime {
+                    shared.scaler.close();
+                }
                 abandoned = true;
             }
             drop_queued(shared, &join);
             progress = stopping.lock();
         }
-        if expired || (progress.running.is_empty() && progress.drivers == Drivers::default()) {
+        if expired || progress.has_ended(reach) {
             break;
         }
         if progress.events == events {
-            let deadline = progress.deadline;
-            progress = stopping.wait_for_event(progress, deadline);
+            let deadlines = deadline.into_iter().chain(rounds.next_at());
+            progress = stopping.wait_for_event(progress, deadlines.min());
+        }
+        if rounds.is_due() {
+            let running = progress.left(reach).workers;
+            drop(progress);
+            rounds.go(shared, &running);
+            progress = stopping.lock();
         }
     }
-    let threads = mem::take(&mut progress.threads);
-    let left = progress.left();
+    let left = progress.left(reach);
+    let threads = progress.take_threads(reach);
     drop(progress);
     join_threads(threads, &left.workers);
-    shared.scaler.close();
-    let drivers = [
-        (shared.timers.take_thread(), left.drivers.timers),
-        (shared.scaler.take_thread(), left.drivers.scaler),
-    ];
-    for (thread, runs) in drivers {
-        if let Some(thread) = thread
-            && !runs
-        {
-            drop(thread.join());
+    if reach == Reach::Runtime {
+        shared.scaler.close();
+        let drivers = [
+            (shared.timers.take_thread(), left.drivers.timers),
+            (shared.scaler.take_thread(), left.drivers.scaler),
+        ];
+        for (thread, runs) in drivers {
+            if let Some(thread) = thread
+                && !runs
+            {
+                drop(thread.join());
+            }
         }
     }
     // All that was accepted has run, or a worker never started or left by a defect: then it is here.
@@ -374,12 +241,13 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
         drop_queued(shared, &join);
     }
     // Futures that wait: nobody is left who would poll them.
-    shared.live.wake_all();
+    for tag in reach.of(&shared.tags) {
+        tag.live.wake_all();
+    }
     let _stopped = join.joined();
     trace::stop_step(5, policy);
-    let report = Report::new(shared, policy, &left, began);
-    stopping.lock().phase = Phase::Stopped(report.clone());
-    stopping.changed.notify_all();
+    let report = Report::new(shared, reach, policy, &left, &rounds, began);
+    stopping.end(reach, report.clone());
     report
 }
 
@@ -400,60 +268,6 @@ fn drop_queued<B: Backend>(shared: &Shared<B>, join: &Join<'_, B>) {
     }
 }
 
-impl Progress {
-    fn left(&self) -> Left {
-        Left {
-            workers: self.running.clone(),
-            drivers: self.drivers,
-        }
-    }
-
-    /// Takes over what a caller wants; true if that is more than was wanted before.
-    fn hasten(&mut self, policy: Policy, patience: Option<Duration>, now: Instant) -> bool {
-        // A deadline beyond the end of time is none.
-        let deadline = patience.and_then(|patience| now.checked_add(patience));
-        let sooner = match (self.deadline, deadline) {
-            (Some(old), Some(new)) => new < old,
-            (None, Some(_)) => true,
-            (_, None) => false,
-        };
-        if sooner {
-            self.deadline = deadline;
-        }
-        let harder = policy == Policy::Abandon && !self.abandon;
-        self.abandon |= harder;
-        if sooner || harder {
-            self.events += 1;
-        }
-        sooner || harder
-    }
-}
-
-/// Never waits for the lock, whose holder may be what is looked into, and holds it for no write.
-impl fmt::Debug for Stopping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let progress = match self.progress.try_lock() {
-            Ok(progress) => progress,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return f.write_str("changing at this moment"),
-        };
-        let (phase, abandon) = (progress.phase.clone(), progress.abandon);
-        let left = progress.running.len();
-        let (started, deadline) = (progress.started, progress.deadline);
-        drop(progress);
-        let deadline = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        f.debug_struct("Stop")
-            .field("phase", &phase)
-            .field(
-                "threads",
-                &format_args!("{left} of {started} have not ended"),
-            )
-            .field("abandon", &abandon)
-            .field("deadline_in", &deadline)
-            .finish()
-    }
-}
-
 impl StillRunning {
     fn of<B: Backend>(shared: &Shared<B>, slot: Slot) -> Self {
         let info = &shared.tags[slot.tag.0].seats[slot.worker.0].info;
@@ -466,11 +280,19 @@ impl StillRunning {
 }
 
 impl Report {
-    fn new<B: Backend>(shared: &Shared<B>, policy: Policy, left: &Left, began: Instant) -> Self {
+    fn new<B: Backend>(
+        shared: &Shared<B>,
+        reach: Reach,
+        policy: Policy,
+        left: &Left,
+        rounds: &Rounds,
+        began: Instant,
+    ) -> Self {
+        let tags = reach.of(&shared.tags);
         Self {
             policy,
-            ran: shared.tags.iter().map(TagSeats::ran).sum(),
-            dropped: shared.tags.iter().map(|tag| tag.dropped.get()).sum(),
+            ran: tags.iter().map(TagSeats::ran).sum(),
+            dropped: tags.iter().map(|tag| tag.dropped.get()).sum(),
             still_running: left
                 .workers
                 .iter()
@@ -480,21 +302,9 @@ impl Report {
                 .drivers
                 .timers
                 .then(|| shared.timers.thread_name().to_owned()),
+            interrupts: rounds.sent(),
+            interrupt_failure: rounds.failure(),
             elapsed: began.elapsed(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_is_shown_without_its_lock() {
-        let stopping = Stopping::default();
-        let progress = stopping.lock();
-        assert_eq!(format!("{stopping:?}"), "changing at this moment");
-        drop(progress);
-        assert!(format!("{stopping:?}").starts_with("Stop { phase: Running, "));
     }
 }

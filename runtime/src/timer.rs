@@ -8,7 +8,7 @@ use crate::backend::Backend;
 use crate::current::Home;
 use crate::handle::JoinHandle;
 use crate::handled::promised;
-use crate::job::{Body, Entry};
+use crate::job::Body;
 use crate::join_error::JoinError;
 use crate::latency::Measured;
 use crate::refused::Refused;
@@ -183,8 +183,7 @@ impl<B: Backend> RuntimeOn<B> {
     {
         // Nobody runs it in the timer thread's place.
         let nowhere = Home::nowhere(&self.shared);
-        self.default_tag()
-            .time(delay, alarm, Action::Alarm, nowhere)
+        self.default_tag().time(delay, alarm, None, nowhere)
     }
 
     /// Blocks the calling thread for `duration`, or until the runtime stops.
@@ -200,7 +199,7 @@ impl<B: Backend> RuntimeOn<B> {
         if !self.shared.process.is_this() {
             return Err(crate::Stopped);
         }
-        self.shared.stopping.sleep(duration)
+        self.shared.stopping.sleep(None, duration)
     }
 }
 
@@ -237,15 +236,15 @@ impl<B: Backend> TagRef<'_, B> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let submit = |entry| Action::Submit(self.route(), entry);
+        let to = Some(self.route());
         if !self.shared.measures_latency {
-            return self.time(delay, task, submit, self.home());
+            return self.time(delay, task, to, self.home());
         }
         let now = Instant::now();
         // What never fires never starts either.
         let due = now.checked_add(delay).unwrap_or(now);
         let task = Measured::since(due, task);
-        let timer = self.time(delay, task, submit, self.home());
+        let timer = self.time(delay, task, to, self.home());
         timer.map_err(Measured::refused)
     }
 
@@ -253,7 +252,7 @@ impl<B: Backend> TagRef<'_, B> {
         &self,
         delay: Duration,
         closure: F,
-        action: impl FnOnce(Entry) -> Action,
+        to: Option<Route>,
         home: Home,
     ) -> Result<Timer<T>, Refused<F>>
     where
@@ -261,7 +260,7 @@ impl<B: Backend> TagRef<'_, B> {
         T: Send + 'static,
     {
         let due = Due::after(Instant::now(), delay);
-        time(self.shared, due, closure, action, home)
+        time(self.shared, due, closure, to, home)
     }
 
     pub(crate) fn route(&self) -> Route {
@@ -272,19 +271,19 @@ impl<B: Backend> TagRef<'_, B> {
     }
 }
 
-/// Makes a timer of a closure, whatever is to be done with it.
+/// Makes a timer of a closure: a task of a tag, or an alarm.
 pub(crate) fn time<B: Backend, F, T>(
     shared: &Arc<Shared<B>>,
     due: Due,
     closure: F,
-    action: impl FnOnce(Entry) -> Action,
+    to: Option<Route>,
     home: Home,
 ) -> Result<Timer<T>, Refused<F>>
 where
     F: Body<T> + Send + 'static,
     T: Send + 'static,
 {
-    let admitted = match Timers::admit(shared) {
+    let admitted = match Timers::admit(shared, to.map(|route| route.tag)) {
         Ok(admitted) => admitted,
         Err(reason) => {
             let task = closure;
@@ -292,7 +291,13 @@ where
         }
     };
     let (entry, promised) = promised(closure);
-    let key = admitted.insert(due, action(entry));
+    let key = admitted.insert(
+        due,
+        match to {
+            Some(route) => Action::Submit(route, entry),
+            None => Action::Alarm(entry),
+        },
+    );
     Ok(Timer {
         pending: Pending {
             timers: Arc::clone(&shared.timers),

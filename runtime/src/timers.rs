@@ -19,10 +19,11 @@
 //! A stop [`close`](Timers::close)s the timers in its first step: what is pending is dropped, whatever the
 //! policy, because a draining stop that waited for a timer of next week would not be one. The thread is told
 //! and ends by itself; it is waited for with the workers, so that the stop's deadline bounds an alarm that does
-//! not return.
+//! not return. A tag that is stopped alone takes its timed tasks with it; alarms belong to no tag.
 
 pub(crate) mod queue;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -66,6 +67,8 @@ pub(crate) struct TimerThread {
 struct State {
     queue: TimerQueue<Action>,
     thread: Thread,
+    /// Tags that were stopped alone.
+    closed: BTreeSet<TagIndex>,
 }
 
 enum Thread {
@@ -125,6 +128,7 @@ impl Timers {
             state: Mutex::new(State {
                 queue: TimerQueue::new(),
                 thread: Thread::NotStarted,
+                closed: BTreeSet::new(),
             }),
             changed: Condvar::new(),
             plan,
@@ -133,15 +137,19 @@ impl Timers {
         }
     }
 
-    /// Asks for room for one timer; the first one starts the thread.
+    /// Asks for room for one timer of that tag, if it is one of a tag; the first one starts the thread.
     pub(crate) fn admit<B: Backend>(
         shared: &Arc<Shared<B>>,
+        tag: Option<TagIndex>,
     ) -> Result<Admitted<'_>, RefusedReason> {
         let timers = &*shared.timers;
         if !timers.process.is_this() {
             return Err(RefusedReason::Forked);
         }
         let mut state = timers.lock();
+        if tag.is_some_and(|tag| state.closed.contains(&tag)) {
+            return Err(RefusedReason::Stopped);
+        }
         match state.thread {
             Thread::Started(_) => {}
             Thread::Closed(_) => return Err(RefusedReason::Stopped),
@@ -163,13 +171,13 @@ impl Timers {
     }
 
     /// Asks for room for a timer that follows one that has fired, so that the thread is there; `None` if the
-    /// runtime stops.
-    pub(crate) fn admit_next(&self) -> Option<Admitted<'_>> {
+    /// runtime or the tag stops.
+    pub(crate) fn admit_next(&self, tag: TagIndex) -> Option<Admitted<'_>> {
         if !self.process.is_this() {
             return None;
         }
         let state = self.lock();
-        let open = matches!(state.thread, Thread::Started(_));
+        let open = matches!(state.thread, Thread::Started(_)) && !state.closed.contains(&tag);
         open.then_some(Admitted {
             timers: self,
             state,
@@ -226,6 +234,19 @@ impl Timers {
         self.changed.notify_one();
         // An entry that is dropped tells its handle. Quietly: a destructor of the user's must not end the stop.
         pending.for_each(drop_quietly);
+    }
+
+    /// Refuses new timers of one tag, and drops the pending ones; alarms belong to none.
+    pub(crate) fn close_tag(&self, tag: TagIndex) {
+        let mut state = self.lock();
+        state.closed.insert(tag);
+        let of_tag = |action: &Action| match action {
+            Action::Submit(route, _) | Action::Recur(route, _) => route.tag == tag,
+            Action::Alarm(_) => false,
+        };
+        let pending = state.queue.cancel_each(of_tag);
+        drop(state);
+        pending.into_iter().for_each(drop_quietly);
     }
 
     /// The thread, after [`close`](Timers::close): to be joined, or to be left to itself.

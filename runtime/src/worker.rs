@@ -47,14 +47,17 @@ pub(crate) fn live<B: Backend>(
         return;
     }
     let frees_place = FreesPlace { shared, slot };
+    let at_work = shared.interrupter.at_work(slot);
     let retires = current::as_worker(shared, slot, &seat.counts, &worker, || {
         work(shared, slot, &worker, turn)
     });
     if !shared.process.is_this() {
         // What others had locked at the fork stays locked here, and nobody waits for this worker.
-        mem::forget((worker, frees_place, leaves));
+        mem::forget((worker, frees_place, leaves, at_work));
         return;
     }
+    // Before another thread may have the place, and long before this one ends.
+    drop(at_work);
     if retires {
         // Not as this worker: what the hook spawns goes to those that stay.
         hooks::call(shared.hooks.stop.as_ref(), &seat.info, &seat.counts);

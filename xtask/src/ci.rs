@@ -100,6 +100,7 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Row)> {
                 .env("RUSTDOCFLAGS", "-D warnings"),
         ),
         ("tests", Step::cargo("xtask test")),
+        ("scenarios", Step::cargo("xtask scenarios")),
     ];
     let mut steps: Vec<(_, Row)> = named(steps).collect();
     steps.extend(proof::steps());

@@ -94,6 +94,49 @@ fn a_drain_may_turn_into_an_abandonment() {
 }
 
 #[test]
+fn one_tag_stops_and_the_others_go_on() {
+    let script = Script::default();
+    let control = Control::new(&script, &[tag_of(1), tag_of(1), tag_of(1)]).unwrap();
+    let tag = |index| &control.tags()[index];
+    let submit = |index: usize, word| {
+        let task = Task::from_word(word);
+        tag(index).submit(task, Priority::Normal, &Origin::new(0))
+    };
+    for index in 0..3 {
+        submit(index, index).unwrap();
+    }
+    let drivers = control.stop_tag(TagIndex(1), StopPolicy::Abandon).unwrap();
+    assert_eq!(
+        control
+            .stop_tag(TagIndex(1), StopPolicy::Drain)
+            .unwrap_err(),
+        AlreadyStopping
+    );
+    let _ = script.calls();
+    let join = drivers.drivers_stopped().close().stop_lots().interrupted();
+    assert_eq!(script.calls().len(), 1, "one lot");
+    let refused = submit(1, 9).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Closed);
+    submit(2, 9).unwrap();
+    let taken = std::iter::from_fn(|| join.take_queued());
+    let taken: Vec<_> = taken.map(|(tag, task)| (tag, task.into_word())).collect();
+    assert_eq!(taken, [(TagIndex(1), 1)], "its own tasks, with its index");
+    assert_eq!(join.joined().remaining, 0);
+
+    let (tag, worker) = (TagIndex(2), WorkerIndex(0));
+    let worker = control
+        .register(parkade_core::Slot { tag, worker })
+        .unwrap();
+    assert_eq!([runs(&worker), runs(&worker)], [2, 9]);
+    falls_asleep(&worker);
+    // The whole scheduler stops after it, and tells of all.
+    let join = stop(&control, StopPolicy::Abandon);
+    assert!(matches!(worker.next(), Next::Stop));
+    assert_eq!(join.take_queued().unwrap().0, TagIndex(0));
+    assert!(control.stop_tag(TagIndex(2), StopPolicy::Drain).is_ok());
+}
+
+#[test]
 fn only_one_caller_takes_the_steps() {
     let (control, _) = control(tag_of(1));
     let first = control.stop(StopPolicy::Drain).unwrap();

@@ -106,11 +106,6 @@ pub(crate) struct Tally {
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
-/// How long to wait for the end of a thread whose worker has left, before looking at it again: at first and at
-/// most. Only the destructors of its thread-locals are still to run.
-const ENDING: Duration = Duration::from_micros(100);
-const LONGEST_ENDING: Duration = Duration::from_millis(100);
-
 impl Tally {
     pub(crate) fn new(bounds: impl Iterator<Item = Bounds>, ceiling: usize) -> Self {
         Self {
@@ -166,6 +161,22 @@ impl Tally {
         tag.keeping = None;
     }
 
+    /// Nobody is wanted in this tag any more: whoever is there leaves unasked, and is joined by whoever stops it.
+    pub(crate) fn close(&mut self, tag: TagIndex) {
+        self.resize(tag, 0);
+        let tag = &mut self.tags[tag.0];
+        (tag.closed, tag.asked, tag.look_at) = (true, false, None);
+        for place in &mut tag.places {
+            if let Place::Left { .. } = place {
+                *place = Place::Empty;
+            }
+        }
+    }
+
+    pub(crate) fn is_closed(&self, tag: TagIndex) -> bool {
+        self.tags[tag.0].closed
+    }
+
     /// True if it makes a difference to how many workers there may be; as for [`unblock`](Tally::unblock).
     pub(crate) fn block(&mut self, tag: TagIndex) -> bool {
         let tag = &mut self.tags[tag.0];
@@ -182,6 +193,9 @@ impl Tally {
     /// Takes note of a request to grow; true if it is the first since the last look.
     pub(crate) fn ask(&mut self, tag: TagIndex) -> bool {
         let tag = &mut self.tags[tag.0];
+        if tag.closed {
+            return false;
+        }
         tag.failed = false;
         !std::mem::replace(&mut tag.asked, true)
     }
@@ -209,7 +223,7 @@ impl Tally {
         // A request that has come meanwhile is a later one.
         tag.failed = !tag.asked;
         // Else its being able to grow again would itself be taken for a request.
-        tag.may_grow = true;
+        tag.may_grow = !tag.closed;
     }
 
     /// This worker has looked for its first task, and is inside it if there was one.
@@ -222,9 +236,19 @@ impl Tally {
 
     /// The thread of this place is about to end.
     pub(crate) fn left(&mut self, slot: Slot) {
+        let closed = self.is_closed(slot.tag);
         let place = self.place(slot);
         let asked = *place == Place::Leaving;
-        *place = Place::Left { asked };
+        *place = if closed {
+            Place::Empty
+        } else {
+            Place::Left { asked }
+        };
+    }
+
+    /// The thread of this place was not started after all, because its tag is being stopped.
+    pub(crate) fn not_started(&mut self, slot: Slot) {
+        *self.place(slot) = Place::Empty;
     }
 
     pub(crate) fn joined(&mut self, slot: Slot) {
@@ -232,19 +256,10 @@ impl Tally {
         let asked = *place == Place::Left { asked: true };
         *place = Place::Empty;
         self.tags[slot.tag.0].counts.retired += usize::from(asked);
-        let tag = &mut self.tags[slot.tag.0];
-        (tag.join_at, tag.join_pause) = (None, ENDING);
         // What it has left behind may be what another is wanted for.
         for tag in &mut self.tags {
             tag.asked |= tag.may_grow;
         }
-    }
-
-    /// The thread of this place, which has left, has not ended yet.
-    pub(crate) fn goes_on(&mut self, slot: Slot, now: Instant) {
-        let tag = &mut self.tags[slot.tag.0];
-        tag.join_at = now.checked_add(tag.join_pause);
-        tag.join_pause = (tag.join_pause * 2).min(LONGEST_ENDING);
     }
 
     /// Takes note of what a look has come to; the place to start a worker at, if one is wanted.
@@ -252,8 +267,7 @@ impl Tally {
         let may_grow = self.may_grow(tag.0, self.total());
         let of_tag = &mut self.tags[tag.0];
         match verdict {
-            Verdict::Enough => of_tag.unclear = 0,
-            Verdict::Unclear => {
+            Verdict::Unclear if !of_tag.closed => {
                 let pause = FIRST_PAUSE * 2_u32.pow(of_tag.unclear.min(16));
                 of_tag.unclear = of_tag.unclear.saturating_add(1);
                 of_tag.asked = true;
@@ -263,6 +277,7 @@ impl Tally {
                 of_tag.unclear = 0;
                 return may_grow.then(|| self.start(tag.0)).flatten();
             }
+            Verdict::Enough | Verdict::Unclear => of_tag.unclear = 0,
         }
         None
     }
@@ -291,6 +306,9 @@ impl Tally {
         let mut leavers = Vec::new();
         for index in 0..self.tags.len() {
             let tag = &self.tags[index];
+            if tag.closed {
+                continue;
+            }
             let surplus = tag.staying().saturating_sub(tag.cap());
             self.choose(index, surplus, &sleeps, &mut leavers);
         }
@@ -298,6 +316,9 @@ impl Tally {
         let mut excess = total.saturating_sub(self.ceiling);
         for index in 0..self.tags.len() {
             let tag = &self.tags[index];
+            if tag.closed {
+                continue;
+            }
             let above = tag.staying().saturating_sub(tag.bounds.min).min(excess);
             let before = leavers.len();
             self.choose(index, above, &sleeps, &mut leavers);
@@ -370,9 +391,7 @@ impl Tally {
     pub(crate) fn next(&mut self, now: Instant) -> Option<Step> {
         for index in 0..self.tags.len() {
             let tag = &mut self.tags[index];
-            if tag.join_at.is_none_or(|at| at <= now)
-                && let Some(worker) = tag.places.iter().position(Place::has_left)
-            {
+            if let Some(worker) = tag.places.iter().position(Place::has_left) {
                 return Some(Step::Join(slot(index, worker)));
             }
             if tag.is_below_min()
@@ -402,18 +421,12 @@ impl Tally {
         places.all(|place| *place == Place::Empty || place.has_left())
     }
 
-    /// When there is something to do if nothing happens before: only above a minimum, for an unclear look, or for a
-    /// thread that is ending.
+    /// When there is something to do if nothing happens before: only above a minimum, or for an unclear look.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         let tags = self.tags.iter();
         tags.flat_map(|tag| {
             let keeping = tag.keeping.as_ref().and_then(|keeping| keeping.until);
-            let joins = tag.places.iter().any(Place::has_left);
-            [
-                keeping,
-                tag.look_at.filter(|_| tag.asked),
-                tag.join_at.filter(|_| joins),
-            ]
+            [keeping, tag.look_at.filter(|_| tag.asked)]
         })
         .flatten()
         .min()
@@ -435,6 +448,9 @@ impl Tally {
     /// Whether a worker may be started, were it wanted: one at a time, the next when it has looked.
     fn may_grow(&self, index: usize, total: usize) -> bool {
         let tag = &self.tags[index];
+        if tag.closed {
+            return false;
+        }
         let arriving = |place: &Place| matches!(place, Place::Starting | Place::Fresh);
         tag.threads() < tag.cap()
             && !tag.places.iter().any(arriving)

@@ -181,6 +181,14 @@ impl<A> TimerQueue<A> {
         pending.into_values()
     }
 
+    /// Takes those timers out for which `chosen` says so, the earliest first.
+    pub(crate) fn cancel_each(&mut self, chosen: impl Fn(&A) -> bool) -> Vec<A> {
+        let timers = self.pending.iter().filter(|(_, action)| chosen(action));
+        let keys: Vec<TimerKey> = timers.map(|(key, _)| *key).collect();
+        let cancelled = keys.into_iter().filter_map(|key| self.cancel(key));
+        cancelled.collect()
+    }
+
     pub(crate) fn counts(&self) -> TimerCounts {
         TimerCounts {
             pending: self.pending.len(),

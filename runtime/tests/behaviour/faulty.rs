@@ -38,7 +38,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use parkade::backend::AffinityError;
+use parkade::backend::{AffinityError, Interrupts};
 use parkade::{Backend, FenceChoice};
 use parkade_core::sync::{AtomicU32, Ordering as WordOrdering};
 use parkade_core::{Fences, Park, Platform, Slot};
@@ -127,6 +127,10 @@ impl<B: Backend> Backend for Faulty<B> {
 
     fn forks() -> std::io::Result<&'static std::sync::atomic::AtomicUsize> {
         B::forks()
+    }
+
+    fn interrupts() -> Option<&'static dyn Interrupts> {
+        B::interrupts()
     }
 }
 

@@ -30,6 +30,8 @@ mod futures;
 mod global;
 mod handles;
 mod hooks;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod interrupt;
 mod intervals;
 mod latency;
 mod loops;
@@ -49,6 +51,7 @@ mod sleep;
 mod spawn;
 mod spinning;
 mod stop;
+mod tag_stop;
 #[cfg(target_os = "linux")]
 mod threads;
 mod timer_stop;

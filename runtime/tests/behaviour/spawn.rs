@@ -126,7 +126,7 @@ fn nothing_is_accepted_after_the_stop<B: Backend>() {
     assert_eq!(refused.reason, RefusedReason::Stopped);
     assert_eq!(
         refused.to_string(),
-        "the task was refused: the runtime has been stopped"
+        "the task was refused: the runtime or the tag has been stopped"
     );
     assert_eq!((refused.task)(), 3);
     let high = runtime.default_tag().with_priority(Priority::High);

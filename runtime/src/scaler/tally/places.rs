@@ -1,9 +1,9 @@
 //! The places of one tag: what is at each, and how many workers that makes.
 
 use std::iter;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{Bounds, ENDING, TagCounts};
+use super::{Bounds, TagCounts};
 
 /// What is at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +42,9 @@ pub(super) struct TagTally {
     /// When to look again, and how often it was unclear.
     pub(super) look_at: Option<Instant>,
     pub(super) unclear: u32,
-    /// When to look whether a thread has ended whose worker has left; not before.
-    pub(super) join_at: Option<Instant>,
-    pub(super) join_pause: Duration,
     pub(super) keeping: Option<Keeping>,
+    /// It was stopped: nobody is started here, asked to leave or joined any more.
+    pub(super) closed: bool,
 }
 
 /// A tag above its minimum, until its keep-alive time is over.
@@ -73,9 +72,8 @@ impl TagTally {
             failed: false,
             look_at: None,
             unclear: 0,
-            join_at: None,
-            join_pause: ENDING,
             keeping: None,
+            closed: false,
         }
     }
 
@@ -121,7 +119,7 @@ impl TagTally {
     }
 
     pub(super) fn is_above_min(&self) -> bool {
-        self.staying() > self.bounds.min
+        !self.closed && self.staying() > self.bounds.min
     }
 
     pub(super) fn count_missing(&mut self) {

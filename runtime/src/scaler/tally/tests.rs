@@ -222,3 +222,25 @@ fn a_task_for_each_worker_between_two_tasks_is_not_too_many() {
         assert_eq!(verdict(1, &[]), Verdict::Short);
     }
 }
+
+#[test]
+fn a_closed_tag_wants_nobody_and_leaves_its_share_to_the_others() {
+    let now = Instant::now();
+    let mut tally = tally(&[(2, 4), (1, 3)], 0, 3);
+    tally.close(TagIndex(0));
+    tally.review();
+    assert!(!tally.ask(TagIndex(0)), "no look comes of it");
+    assert!(tally.leavers(|_| true).is_empty(), "they leave unasked");
+    assert!(tally.expired(now + 3 * KEEP_ALIVE, asleep).is_empty());
+    assert_eq!((tally.next(now), tally.next_at()), (None, None));
+    for worker in 0..2 {
+        tally.left(slot(0, worker));
+    }
+    assert!(tally.review());
+    let look = Step::Look(TagIndex(1), vec![WorkerIndex(0)]);
+    assert_eq!(tally.next(now), Some(look), "nobody is to be joined");
+    let place = tally.judge(TagIndex(1), Verdict::Short, now);
+    assert_eq!(place, Some(slot(1, 1)));
+    let counts = tally.counts(TagIndex(0));
+    assert_eq!((counts.wanted, counts.missing, counts.retired), (0, 0, 0));
+}
