@@ -184,7 +184,7 @@
 //! `tracing` emits events of the target `parkade` to the program's subscriber: at the level *trace* that a worker
 //! parks and unparks; *debug* that it starts and stops, and each step of a stop; *warn* that a thread could not be
 //! started; *error* a panic of a task, a hook or an alarm. Those of a worker have the fields `tag` and `worker`, its
-//! index. The subscriber is called on the thread concerned, like a hook. Without the feature there is no code for it.
+//! index; those of a tag's own stop have `tag`. The subscriber is called on the thread concerned, like a hook. Without the feature there is no code for it.
 
 /// The examples of the front page, so that they are run.
 #[cfg(doctest)]

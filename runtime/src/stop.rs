@@ -145,6 +145,7 @@ pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
 
 /// Steps 1 to 4.
 fn up_to_join<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy) -> Option<Join<'_, B>> {
+    let tag = reach.tag_name(shared);
     let core_policy = match policy {
         Policy::Drain => StopPolicy::Drain,
         Policy::Abandon => StopPolicy::Abandon,
@@ -169,13 +170,13 @@ fn up_to_join<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy) -> O
         }
     };
     let close = drivers.drivers_stopped();
-    trace::stop_step(1, policy);
+    trace::stop_step(1, tag, policy);
     let lots = close.close();
-    trace::stop_step(2, policy);
+    trace::stop_step(2, tag, policy);
     let interrupt = lots.stop_lots();
-    trace::stop_step(3, policy);
+    trace::stop_step(3, tag, policy);
     // Step 4 goes on beside step 5: who is blocked is told again until it ends; see `interrupt`.
-    trace::stop_step(4, policy);
+    trace::stop_step(4, tag, policy);
     Some(interrupt.interrupted())
 }
 
@@ -245,7 +246,8 @@ fn perform<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy, began: 
         tag.live.wake_all();
     }
     let _stopped = join.joined();
-    trace::stop_step(5, policy);
+    let tag = reach.tag_name(shared);
+    trace::stop_step(5, tag, policy);
     let report = Report::new(shared, reach, policy, &left, &rounds, began);
     stopping.end(reach, report.clone());
     report
@@ -265,6 +267,16 @@ fn join_threads(threads: Vec<(Slot, JoinHandle<()>)>, running: &BTreeSet<Slot>) 
 fn drop_queued<B: Backend>(shared: &Shared<B>, join: &Join<'_, B>) {
     while let Some((tag, entry)) = Control::take_queued(join) {
         entry.abandon(&shared.tags[tag.0].dropped);
+    }
+}
+
+impl Reach {
+    /// The name of the tag, if it is one that stops.
+    fn tag_name<B: Backend>(self, shared: &Shared<B>) -> Option<&str> {
+        match self {
+            Self::Runtime => None,
+            Self::Tag(tag) => Some(&shared.tags[tag.0].name),
+        }
     }
 }
 

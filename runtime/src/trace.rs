@@ -75,9 +75,9 @@ pub(crate) fn timer_thread_not_started(refused: &io::Error) {
     quietly(|| warn!(target: "parkade", error = %refused, "timer thread not started"));
 }
 
-/// Of the five steps of a stop; said when it is done.
-pub(crate) fn stop_step(step: u8, policy: impl fmt::Debug) {
-    quietly(|| debug!(target: "parkade", step, ?policy, "stop step done"));
+/// Of the five steps of a stop, of one tag or of the runtime; said when it is done.
+pub(crate) fn stop_step(step: u8, tag: Option<&str>, policy: impl fmt::Debug) {
+    quietly(|| debug!(target: "parkade", step, tag, ?policy, "stop step done"));
 }
 
 fn quietly(event: impl FnOnce()) {

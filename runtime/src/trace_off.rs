@@ -28,4 +28,4 @@ pub(crate) fn worker_not_started(_worker: &WorkerInfo, _refused: &io::Error) {}
 pub(crate) fn timer_thread_not_started(_refused: &io::Error) {}
 
 #[inline(always)]
-pub(crate) fn stop_step(_step: u8, _policy: impl fmt::Debug) {}
+pub(crate) fn stop_step(_step: u8, _tag: Option<&str>, _policy: impl fmt::Debug) {}

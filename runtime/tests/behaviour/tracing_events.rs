@@ -173,17 +173,22 @@ fn panics_are_errors<B: Backend>() {
 }
 
 fn a_stop_tells_its_steps<B: Backend>() {
-    let runtime = with::<B>(&tag::<B>("stop"), 1);
+    let tag = tag::<B>("stop");
+    let runtime = with::<B>(&tag, 1);
+    let of_tag = runtime.default_tag();
+    of_tag.shutdown(Policy::Drain, None).unwrap();
     runtime.shutdown(Policy::Abandon, None).unwrap();
     runtime.shutdown(Policy::Drain, None).unwrap();
     let here = thread::current().id();
     let steps = seen(|seen| seen.thread == here && seen.message() == "stop step done");
     let told: Vec<_> = steps
         .iter()
-        .map(|seen| (seen.level, seen.get("step"), seen.get("policy")))
+        .map(|seen| ["step", "tag", "policy"].map(|field| seen.get(field)))
         .collect();
-    let expected = ["1", "2", "3", "4", "5"].map(|step| (Level::DEBUG, step, "Abandon"));
-    assert_eq!(told, expected);
+    let alone = ["1", "2", "3", "4", "5"].map(|step| [step, &tag, "Drain"]);
+    let whole = ["1", "2", "3", "4", "5"].map(|step| [step, "", "Abandon"]);
+    assert_eq!(told, [alone, whole].concat());
+    assert!(steps.iter().all(|seen| seen.level == Level::DEBUG));
 }
 
 fn a_thread_that_was_refused_is_a_warning<B: Backend>() {
