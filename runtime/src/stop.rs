@@ -355,6 +355,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     }
     let threads = mem::take(&mut progress.threads);
     let left = progress.left();
+    let deadline = progress.deadline;
     drop(progress);
     join_threads(threads, &left.workers);
     shared.scaler.close();
@@ -373,8 +374,8 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
     if left.workers.is_empty() {
         drop_queued(shared, &join);
     }
-    // Futures that wait: nobody is left who would poll them.
-    shared.live.wake_all();
+    // Futures that wait: nobody is left who would poll them. Past the deadline all is abandoned by now.
+    shared.live.end(deadline, || drop_queued(shared, &join));
     let _stopped = join.joined();
     trace::stop_step(5, policy);
     let report = Report::new(shared, policy, &left, began);
