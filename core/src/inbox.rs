@@ -124,8 +124,8 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
-    /// Appends a task that was accepted before and goes on, on behalf of a worker that will look here again:
-    /// neither the limit nor the close holds for it.
+    /// Appends a task that was accepted before and goes on, which a worker that looks here again or whoever stops
+    /// the scheduler will find: neither the limit nor the close holds for it.
     pub(crate) fn push_again(&self, task: Task) -> Result<(), Refused> {
         self.queue.with(|queue| {
             self.admit(queue, task)?;

@@ -120,6 +120,31 @@ impl<P: Platform> Tag<P> {
         self.submit_by(Inbox::push_accepted, task, priority, origin)
     }
 
+    /// Submits a task that was accepted before and goes on, such as a future that was woken: as
+    /// [`submit_accepted`](Tag::submit_accepted), but a tag that was closed takes it too.
+    ///
+    /// It runs if a worker of a draining tag finds it before it leaves. Otherwise it stays queued until it is taken by
+    /// [`take_queued`](crate::stop::Join::take_queued): so whoever stops the scheduler looks there until nothing that was
+    /// accepted is left anywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] with the task: the platform's queues hold no more.
+    pub fn submit_again(
+        &self,
+        task: Task,
+        priority: Priority,
+        origin: &Origin,
+    ) -> Result<Wake, Refused> {
+        match self.submit_accepted(task, priority, origin) {
+            Err(Refused {
+                task,
+                reason: RefusedReason::Closed,
+            }) => self.submit_by(Inbox::push_again, task, priority, origin),
+            submitted => submitted,
+        }
+    }
+
     fn submit_by(
         &self,
         push: impl Fn(&Inbox<P>, Task) -> Result<(), Refused>,

@@ -88,6 +88,19 @@ impl<P: Platform> Control<P> {
         submitted.map_err(RefusedEntry::from)
     }
 
+    /// Submits a future that is to go on, whatever the limits of the inboxes and also if the tag is closed.
+    pub(crate) fn submit_again(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+        origin: &Origin,
+    ) -> Result<Wake, RefusedEntry> {
+        let task = entry.into_task();
+        let submitted = self.tag(tag).submit_again(task, priority, origin);
+        submitted.map_err(RefusedEntry::from)
+    }
+
     /// Submits an entry that this one worker must run.
     pub(crate) fn submit_to(&self, slot: Slot, entry: Entry) -> Result<(), RefusedEntry> {
         match self.tag(slot.tag).submit_to(slot.worker, entry.into_task()) {

@@ -109,6 +109,11 @@ impl Future for YieldNow {
 /// sleep are dropped. The same, if the system refuses the runtime's first timer its thread,
 /// and in a forked child.
 ///
+/// # Panics
+///
+/// The future does when it is first polled on a thread that is no worker, if the [global](crate::global()) runtime
+/// cannot be built.
+///
 /// ```
 /// use std::time::{Duration, Instant};
 ///
@@ -222,6 +227,10 @@ pin_project! {
 /// # Errors
 ///
 /// The output is [`TimeoutError`]: the time was up, or the runtime stops and has no more time to give.
+///
+/// # Panics
+///
+/// As that of [`sleep`] does, if the future is not ready at once.
 ///
 /// ```
 /// use std::time::Duration;

@@ -14,6 +14,8 @@ use crate::join_error::JoinError;
 
 /// The right to wait for a task and to take its outcome; dropping it lets the task go on alone.
 ///
+/// Not so with a future's [`Task`](crate::Task): dropping that one cancels.
+///
 /// Made by [`spawn`](crate::RuntimeOn::spawn) and its family. It may be sent to and waited on by any
 /// thread, and it may outlive the runtime: by then it has an outcome.
 ///

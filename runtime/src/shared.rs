@@ -141,6 +141,21 @@ impl<B: Backend> Shared<B> {
         Ok(())
     }
 
+    /// Puts a future that is to go on into a tag's inboxes, whatever their limits, and closed or not.
+    pub(crate) fn submit_again(
+        &self,
+        tag: TagIndex,
+        entry: Entry,
+        priority: Priority,
+    ) -> Result<(), RefusedEntry> {
+        let wake = current::with_origin(|origin| {
+            let control = &self.control;
+            control.submit_again(tag, entry, priority, origin)
+        })?;
+        self.scaler.heed(tag, wake);
+        Ok(())
+    }
+
     /// Puts tasks into a tag's inboxes as one submit; see [`Control::submit_batch`].
     pub(crate) fn submit_batch(
         &self,

@@ -7,8 +7,13 @@
 //!
 //! A woken future goes to the end of an inbox, never on top of its waker's run queue, where two futures that wake each
 //! other would starve all others. On a worker of its tag it is that worker's inbox; the limit, which holds new
-//! work back, does not hold for it, and a worker of a tag that drains takes it too. Elsewhere it is a submit of
-//! accepted work; if the tag was closed meanwhile, nobody may be left to poll it, so it is dropped.
+//! work back, does not hold for it, and a tag that was closed takes it too. Elsewhere it is a submit of the same
+//! kind; if nobody is left to poll it, whoever stops the runtime finds it in the inbox and drops it.
+//!
+//! # A wake drops nothing
+//!
+//! Who wakes may hold any lock, such as that of the list from which a destructor of the future would take itself. So
+//! the future always goes to somebody else: a queue, or, where the runtime is gone, [`Late`].
 
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
@@ -25,7 +30,7 @@ use crate::current::{self, Home};
 use crate::handled::Outcome;
 use crate::job::{Entry, RefusedEntry, drop_quietly};
 use crate::join_error::{JoinError, PanicPayload};
-use crate::live::{Place, drop_in_turn};
+use crate::live::{Late, Place, drop_elsewhere};
 use crate::refused::RefusedReason;
 use crate::runtime::{RuntimeOn, TagRef};
 use crate::shared::Shared;
@@ -45,13 +50,15 @@ pin_project! {
     struct Spawned<F> {
         #[pin]
         stage: Stage<F>,
-        // Left after the future is gone.
-        place: Place,
+        // Left before the future goes: by then somebody sees to that, and the end need not.
+        place: Option<Place>,
     }
 
     impl<F> PinnedDrop for Spawned<F> {
         fn drop(this: Pin<&mut Self>) {
-            this.project().stage.end();
+            let this = this.project();
+            *this.place = None;
+            this.stage.end();
         }
     }
 }
@@ -119,13 +126,14 @@ impl<F: Future> Future for Spawned<F> {
 struct Way<B: Backend> {
     /// Weak: what the future waits for may keep it for ever, and it must not keep the runtime.
     shared: Weak<Shared<B>>,
+    late: Arc<Late>,
     home: Home,
     tag: TagIndex,
     priority: Priority,
 }
 
 impl<B: Backend> Way<B> {
-    /// Queues a future that was accepted before, or drops it.
+    /// Queues a future that was accepted before. Nothing of the user's is dropped here.
     fn go_on(&self, runnable: Runnable) {
         let entry = Entry::of_future(runnable);
         if !self.home.is_in_this_process() {
@@ -134,42 +142,21 @@ impl<B: Backend> Way<B> {
             return;
         }
         let queued = current::with_work(self.home, |work| match work {
-            Some(work) => work.requeue(entry, self.priority),
-            None => Err(RefusedEntry {
-                entry,
-                reason: RefusedReason::Stopped,
-            }),
+            Some(work) => work
+                .requeue(entry, self.priority)
+                .map_err(|refused| refused.entry),
+            None => Err(entry),
         });
-        let Err(RefusedEntry { entry, reason }) = queued else {
-            return;
-        };
+        let Err(entry) = queued else { return };
         let Some(shared) = self.shared.upgrade() else {
-            return drop_in_turn(Unwanted {
-                entry: Some(entry),
-                reason,
-            });
+            return self.late.push(entry);
         };
-        let submitted = shared.submit_accepted(self.tag, entry, self.priority);
-        if let Err(RefusedEntry { entry, reason }) = submitted {
-            shared.tags[self.tag.0].dropped.count();
-            drop_in_turn(Unwanted {
-                entry: Some(entry),
-                reason,
-            });
+        if let Err(refused) = shared.submit_again(self.tag, entry, self.priority) {
+            self.late.push(refused.entry);
         }
-    }
-}
-
-/// A future that nobody will poll again.
-struct Unwanted {
-    entry: Option<Entry>,
-    reason: RefusedReason,
-}
-
-impl Drop for Unwanted {
-    fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            entry.refuse(self.reason);
+        // All others may have let go meanwhile, and hooks are the user's.
+        if let Some(last) = Arc::into_inner(shared) {
+            drop_elsewhere(Box::new(last));
         }
     }
 }
@@ -196,13 +183,16 @@ impl<B: Backend> TagRef<'_, B> {
     /// In the numbers each poll is a task that was spawned, when the future was woken, and that ran. A panic is the
     /// task's outcome, after the tag's [`PanicPolicy`](crate::PanicPolicy) has been asked.
     ///
-    /// May be called from any thread. Costs an allocation, two locks that are rarely contended, and a wake.
+    /// May be called from any thread. Costs an allocation (two for a future of 2 KiB or more), two locks that are rarely contended, and a wake.
     ///
     /// # When the runtime stops
     ///
-    /// Under a drain, futures that are queued go on, and those that they wake on the workers of their tag. A wake from
-    /// elsewhere comes too late then: the future is dropped, and so is, at the end, one that still waits; its task
-    /// says [`JoinError::Dropped`]. A future that yields for ever keeps a drain from ending.
+    /// Under a drain, futures that are queued or woken go on, as long as their tag has workers; those leave when they see
+    /// nothing queued in the tag. What is woken later, or still waits at the end, is dropped, and its task says
+    /// [`JoinError::Dropped`]. A future that yields for ever keeps a drain from ending.
+    ///
+    /// A wake never drops a future, whatever its caller has locked: a worker does, or the thread that stops the
+    /// runtime. If a wake comes just as the last thread of the runtime goes, a thread is started for that.
     ///
     /// ```
     /// use parkade::{Priority, Runtime, Tag};
@@ -227,14 +217,16 @@ impl<B: Backend> TagRef<'_, B> {
             drop_quietly(future);
             return Task::refused(RefusedReason::Forked, home);
         }
+        let live = &shared.tags[self.tag.0].live;
         let way = Way {
             shared: Arc::downgrade(shared),
+            late: live.late(),
             home,
             tag: self.tag,
             priority: self.priority,
         };
-        let (runnable, task) = shared.tags[self.tag.0].live.enter(|place| {
-            let stage = Stage::Going { future };
+        let (runnable, task) = live.enter(|place| {
+            let (stage, place) = (Stage::Going { future }, Some(place));
             async_task::spawn(Spawned { stage, place }, move |runnable| {
                 way.go_on(runnable)
             })

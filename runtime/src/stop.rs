@@ -221,6 +221,7 @@ fn perform<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy, began: 
     }
     let left = progress.left(reach);
     let threads = progress.take_threads(reach);
+    let (_, deadline) = progress.wish(reach);
     drop(progress);
     join_threads(threads, &left.workers);
     if reach == Reach::Runtime {
@@ -241,9 +242,9 @@ fn perform<B: Backend>(shared: &Shared<B>, reach: Reach, policy: Policy, began: 
     if left.workers.is_empty() {
         drop_queued(shared, &join);
     }
-    // Futures that wait: nobody is left who would poll them.
+    // Futures that wait: nobody is left who would poll them. Past the deadline all is abandoned by now.
     for tag in reach.of(&shared.tags) {
-        tag.live.wake_all();
+        tag.live.end(deadline, || drop_queued(shared, &join));
     }
     let _stopped = join.joined();
     let tag = reach.tag_name(shared);

@@ -23,6 +23,9 @@ use crate::spawned::Ended;
 /// A future that is cancelled is not polled again. Its tag's workers drop it when its turn comes; so that may be after
 /// the task was dropped, and [`cancel`](Task::cancel) waits for it.
 ///
+/// A [`Waker`](std::task::Waker) that panics when it is woken, as that of whoever awaits this, aborts the process. Those of
+/// common executors do not.
+///
 /// ```
 /// use parkade::Runtime;
 ///
@@ -133,8 +136,16 @@ impl<T: 'static> Future for Task<T> {
         match &mut self.state {
             State::Refused(reason) => Poll::Ready(Err(JoinError::Refused(*reason))),
             State::Accepted(task) if home.is_in_this_process() || task.is_finished() => {
-                let ended = Pin::new(task).poll(context);
-                ended.map(|ended| ended.map_or(Err(JoinError::Dropped), Ended::into_outcome))
+                match Pin::new(task).poll(context) {
+                    Poll::Ready(ended) => {
+                        Poll::Ready(ended.map_or(Err(JoinError::Dropped), Ended::into_outcome))
+                    }
+                    // Whoever was dropping the future at the fork is not there to go on.
+                    Poll::Pending if !home.is_in_this_process() => {
+                        Poll::Ready(Err(JoinError::Forked))
+                    }
+                    Poll::Pending => Poll::Pending,
+                }
             }
             State::Accepted(_) => Poll::Ready(Err(JoinError::Forked)),
         }

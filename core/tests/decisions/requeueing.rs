@@ -1,6 +1,6 @@
 //! A task that goes on: it comes last, and is never turned away.
 
-use parkade_core::{Next, StopPolicy, TagConfig, Task, Wake, WorkerIndex};
+use parkade_core::{Next, Origin, Priority, StopPolicy, TagConfig, Task, Wake, WorkerIndex};
 
 use crate::script::*;
 
@@ -59,4 +59,32 @@ fn what_is_left_comes_back() {
     assert!(worker.requeue(Task::from_word(2)).is_ok());
     let (_, task) = join.take_queued().unwrap();
     assert_eq!(task.into_word(), 2);
+}
+
+/// From outside, whatever the limit; a worker that drains runs it, and what comes after its last look comes back.
+#[test]
+fn from_outside_it_is_taken_by_a_closed_tag_too() {
+    let (control, script) = control(TagConfig::new(2).inbox_limit(1));
+    let tag = &control.tags()[0];
+    let again = |word, priority| tag.submit_again(Task::from_word(word), priority, &Origin::new(0));
+    let workers = workers(&control, 2);
+    falls_asleep(&workers[1]);
+    submit(&control, 1);
+    assert_eq!(script.woken(), [1]);
+    assert!(again(2, Priority::Normal).is_ok());
+    assert!(again(3, Priority::High).is_ok());
+    let join = stop(&control, StopPolicy::Drain);
+    assert!(again(4, Priority::Normal).is_ok());
+    assert!(again(5, Priority::High).is_ok());
+    assert_eq!(tag.counters().spawned, 5);
+    let mut ran: Vec<_> = (0..5).map(|_| runs(&workers[0])).collect();
+    assert_eq!(ran[..2], [3, 5]);
+    ran.sort_unstable();
+    assert_eq!(ran, [1, 2, 3, 4, 5]);
+    for worker in &workers {
+        assert!(matches!(worker.next(), Next::Stop));
+    }
+    assert!(again(6, Priority::Normal).is_ok());
+    let (_, task) = join.take_queued().unwrap();
+    assert_eq!(task.into_word(), 6);
 }

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use crate::common::{eventually, hold, runtime};
 use parkade::future::{sleep, yield_now};
-use parkade::{Backend, Priority, RuntimeOn, Tag, Task};
+use parkade::{Backend, Priority, RuntimeOn, Tag, TagRef, Task};
 
 on_each_backend!(
     futures_that_wake_each_other_starve_nobody,
@@ -165,27 +166,57 @@ fn a_yield_of_high_priority_goes_first_still<B: Backend>() {
 
 fn a_full_inbox_refuses_no_wake<B: Backend>() {
     let tag = Tag::new("only").workers(1).inbox_limit(1);
-    let runtime = RuntimeOn::<B>::builder().tag(tag).build().unwrap();
-    let (go_on, waits) = async_channel::bounded::<()>(1);
-    let tasks = [1, 2, 3, 4].map(|polls| {
-        let waits = waits.clone();
-        let task = runtime.spawn_async(async move {
-            waits.recv().await.unwrap_err();
+    let other = Tag::new("other").workers(1);
+    let builder = RuntimeOn::<B>::builder().tag(tag).tag(other);
+    let runtime = builder.build().unwrap();
+    let normal = runtime.default_tag();
+    let urgent = normal.with_priority(Priority::High);
+    let log = Arc::new(Mutex::new(Vec::new()));
+    // Each waits, and yields once: a wake from elsewhere, and one from its worker.
+    let waits = |tag: TagRef<'_, B>, name: &'static str| {
+        let (go_on, wait) = async_channel::bounded::<()>(1);
+        let log = Arc::clone(&log);
+        let task = tag.spawn_async(async move {
+            wait.recv().await.unwrap_err();
+            log.lock().unwrap().push(name);
             yield_now().await;
+            log.lock().unwrap().push(name);
         });
-        eventually("it waits", || runtime.metrics().total.ran == polls);
-        task
-    });
-    let held = hold(runtime.default_tag(), 1);
-    let fills = runtime.spawn(|| ());
-    assert!(runtime.try_spawn(|| ()).is_err(), "full");
-    // Wakes all of them.
-    drop(go_on);
+        eventually("it waits", || {
+            let total = runtime.metrics().total;
+            total.ran == total.spawned
+        });
+        (go_on, task)
+    };
+    let (wake_a, a) = waits(normal, "a");
+    let (wake_b, b) = waits(normal, "b");
+    let (wake_c, c) = waits(urgent, "C");
+    let (wake_d, d) = waits(urgent, "D");
+    let held = hold(normal, 1);
+    let fill = |tag: TagRef<'_, B>, name: &'static str| {
+        let log = Arc::clone(&log);
+        tag.spawn(move || log.lock().unwrap().push(name))
+    };
+    let filled = [fill(normal, "full"), fill(urgent, "FULL")];
+    for tag in [normal, urgent] {
+        assert!(tag.try_spawn(|| ()).is_err(), "full");
+    }
+    // From outside, and from a worker of another tag.
+    drop((wake_a, wake_c));
+    let other = runtime.tag("other").unwrap();
+    other.spawn(move || drop((wake_b, wake_d))).join().unwrap();
+    let queued = runtime.metrics().tag("only").unwrap().queued;
+    assert_eq!(queued, 2 + 4);
     held.release();
-    fills.join().unwrap();
-    for task in tasks {
+    for filled in filled {
+        filled.join().unwrap();
+    }
+    for task in [a, b, c, d] {
         task.join().unwrap();
     }
+    let urgent = ["FULL", "C", "D", "C", "D"];
+    let normal = ["full", "a", "b", "a", "b"];
+    assert_eq!(*log.lock().unwrap(), [urgent, normal].concat());
 }
 
 /// Q4. Half of the endless tasks are closures that spawn themselves, half are futures that yield.
@@ -217,16 +248,40 @@ fn tasks_from_outside_start_beside_endless_ones<B: Backend>() {
     yielding.end();
 }
 
-/// W8.
+/// W8. Both workers are busy as the tasks land, in either inbox. The endless future's runs those beside it, and the
+/// other one, when it is done, what is left.
 fn tasks_land_beside_an_endless_future_and_run<B: Backend>() {
+    const LAND: usize = 32;
     let runtime = runtime::<B>(2);
-    let yielding = Yielding::begin(&runtime, 1);
-    for round in 0..200 {
-        assert_eq!(runtime.spawn(move || round).join().unwrap(), round);
-        let task = runtime.spawn_async(async move { round });
-        assert_eq!(task.join().unwrap(), round);
+    for _ in 0..10 {
+        let held = hold(runtime.default_tag(), 1);
+        let yielding = Yielding::begin(&runtime, 1);
+        eventually("it goes on", || yielding.have_all_begun());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let count = || {
+            let ran = Arc::clone(&ran);
+            move || {
+                ran.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        // Each of these threads has an inbox that it stays with.
+        thread::scope(|scope| {
+            for _ in 0..LAND {
+                scope.spawn(|| {
+                    let (closure, future) = (count(), count());
+                    runtime.spawn_detached(closure).unwrap();
+                    let future = runtime.spawn_async(async move { future() });
+                    future.detach();
+                });
+            }
+        });
+        let some = || ran.load(Ordering::Relaxed) > 0;
+        eventually("those beside the endless one run", some);
+        held.release();
+        let all = || ran.load(Ordering::Relaxed) == 2 * LAND;
+        eventually("all run", all);
+        assert!(yielding.end()[0] > 0);
     }
-    assert!(yielding.end()[0] > 0);
 }
 
 /// T5.

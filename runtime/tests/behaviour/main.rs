@@ -25,6 +25,7 @@ mod fork_join;
 mod future_crates;
 mod future_stop;
 mod future_turns;
+mod future_wakes;
 mod futures;
 #[cfg(target_os = "linux")]
 mod global;
