@@ -354,8 +354,7 @@ fn perform<B: Backend>(shared: &Shared<B>, policy: Policy, began: Instant) -> Re
         }
     }
     let threads = mem::take(&mut progress.threads);
-    let left = progress.left();
-    let deadline = progress.deadline;
+    let (left, deadline) = (progress.left(), progress.deadline);
     drop(progress);
     join_threads(threads, &left.workers);
     shared.scaler.close();
