@@ -25,6 +25,7 @@ on_each_backend!(
     a_worker_that_forks_ends_with_its_task,
     children_of_a_busy_parent_do_not_hang,
     a_child_leaves_the_parents_futures_alone,
+    a_child_waits_for_no_drop_that_was_going_on,
 );
 
 /// A hang detector for one forked child, which has milliseconds of work.
@@ -299,4 +300,42 @@ fn a_child_leaves_the_parents_futures_alone<B: Backend>() {
             }
         }
     });
+}
+
+/// A future that another thread was dropping at the fork: nobody in the child goes on with that.
+fn a_child_waits_for_no_drop_that_was_going_on<B: Backend>() {
+    struct Blocks(mpsc::Sender<()>, mpsc::Receiver<()>);
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+            let _over = self.1.recv();
+        }
+    }
+    child::run::<B>(
+        "fork",
+        "a_child_waits_for_no_drop_that_was_going_on",
+        || {
+            let theirs = runtime::<B>(1);
+            let ((begin, begun), (over, wait)) = (mpsc::channel(), mpsc::channel());
+            let held = hold(theirs.default_tag(), 1);
+            let blocks = Blocks(begin, wait);
+            let task = theirs.spawn_async(async move { drop(blocks) });
+            thread::scope(|scope| {
+                scope.spawn(|| theirs.shutdown(Policy::Abandon, None).unwrap());
+                begun.recv().unwrap();
+                assert!(task.is_finished());
+                match fork() {
+                    Side::Child => {
+                        end_after(move || assert!(matches!(task.join(), Err(JoinError::Forked))));
+                    }
+                    Side::Parent(child) => {
+                        child.ends();
+                        drop(over);
+                        held.release();
+                        assert!(matches!(task.join(), Err(JoinError::Dropped)));
+                    }
+                }
+            });
+        },
+    );
 }
