@@ -14,7 +14,6 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 use libc::{c_int, pid_t, sigaction, sighandler_t};
 
@@ -117,7 +116,7 @@ pub fn check(signal: i32) -> Result<(), InterruptError> {
 }
 
 /// Interrupts the system call that `thread` is blocked in, if it is: the call ends with `EINTR`. Some calls go on
-/// whatever comes, by the kernel's will or by that of whoever wraps them. Two system calls, two more the first time.
+/// whatever comes, by the kernel's will or by that of whoever wraps them. Four system calls, one more the first time.
 ///
 /// The thread must not have ended: its number may be another thread's by then, which would be interrupted.
 ///
@@ -125,15 +124,13 @@ pub fn check(signal: i32) -> Result<(), InterruptError> {
 ///
 /// [`InterruptError`]; then nothing was sent.
 pub fn interrupt(thread: ThreadId, signal: i32) -> Result<(), InterruptError> {
-    /// Between two who install it at once.
-    static INSTALLING: Mutex<()> = Mutex::new(());
-
     check(signal)?;
-    let installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
-    if exchange(signal, None)? == Handler::Nobody {
-        install(signal)?;
+    // Twice by two at once is as good as once; a lock would not be, in the child of a fork.
+    match exchange(signal, None)? {
+        Handler::Nobody => install(signal)?,
+        Handler::Nothing => {}
+        Handler::Another => return Err(InterruptError::HasHandler { signal }),
     }
-    drop(installing);
     let process = rustix::process::getpid().as_raw_pid();
     // SAFETY: the call has numbers for arguments and touches no memory. Its signal has a handler, which does nothing.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread.0, signal) };

@@ -176,9 +176,13 @@ impl<'c, P: Platform> Worker<'c, P> {
         self.unmet.get() && self.unmet.replace(false)
     }
 
-    /// Takes what is left in this worker's own queues, after [`Next::Stop`]: nothing after a drain; after
-    /// an abandonment also what it queued or moved when everybody else had looked already.
+    /// Takes what is left in this worker's own queues, after [`Next::Stop`]: nothing in a drain, in which it has seen
+    /// none, and what may come after is for those that are still there; after an abandonment also what it queued
+    /// or moved when everybody else had looked already.
     pub fn take_left(&self) -> Option<Task> {
+        if !self.tag.is_abandoned() {
+            return None;
+        }
         let own = self.queue.pop();
         own.or_else(|| self.group.mailbox.pop())
             .or_else(|| self.group.inbox.pop())

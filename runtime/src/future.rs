@@ -78,6 +78,15 @@ pub fn yield_now() -> YieldNow {
 }
 
 /// The future of [`yield_now`].
+///
+/// ```
+/// use parkade::future::{YieldNow, yield_now};
+///
+/// let runtime = parkade::Runtime::builder().build()?;
+/// let turn: YieldNow = yield_now();
+/// runtime.spawn_async(turn).join()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct YieldNow {
@@ -140,7 +149,16 @@ pub fn sleep(duration: Duration) -> Sleep {
     }
 }
 
-/// The future of [`sleep`].
+/// The future of [`sleep`]; dropping it cancels its timer.
+///
+/// ```
+/// use parkade::future::{Sleep, sleep};
+///
+/// let runtime = parkade::Runtime::builder().build()?;
+/// let nap: Sleep = sleep(std::time::Duration::from_millis(1));
+/// assert!(runtime.spawn_async(nap).join()?.is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Sleep {
     due: Due,
@@ -210,6 +228,15 @@ pub(crate) fn silent_alarm<B: Backend>(
 
 pin_project! {
     /// The future of [`timeout`].
+    ///
+    /// ```
+    /// use parkade::future::{Timeout, timeout};
+    ///
+    /// let runtime = parkade::Runtime::builder().build()?;
+    /// let answer: Timeout<_> = timeout(std::time::Duration::from_secs(60), async { 42 });
+    /// assert_eq!(runtime.spawn_async(answer).join()?, Ok(42));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Debug)]
     #[must_use = "a future does nothing unless it is awaited"]
     pub struct Timeout<F> {

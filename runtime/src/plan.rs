@@ -17,9 +17,25 @@ use crate::scaler::tally::Bounds;
 use crate::tag::{Pinning, Tag};
 
 /// The most workers of one runtime, over all its tags: those included that come later.
+///
+/// ```
+/// use parkade::{BuildError, MAX_WORKERS, Runtime, Tag};
+///
+/// let tag = Tag::new("crowd").workers(MAX_WORKERS + 1);
+/// let refused = Runtime::builder().tag(tag).build().unwrap_err();
+/// assert!(matches!(refused, BuildError::TooManyWorkers { .. }));
+/// ```
 pub const MAX_WORKERS: usize = 4096;
 
 /// The largest capacity of a run queue, in tasks.
+///
+/// ```
+/// use parkade::{BuildError, MAX_RUN_QUEUE, Runtime, Tag};
+///
+/// let tag = Tag::new("deep").workers(1).run_queue(2 * MAX_RUN_QUEUE);
+/// let refused = Runtime::builder().tag(tag).build().unwrap_err();
+/// assert!(matches!(refused, BuildError::RunQueue { .. }));
+/// ```
 pub const MAX_RUN_QUEUE: usize = 1 << 20;
 
 /// The shortest keep-alive time: it is also the period of the look at a tag above its minimum.

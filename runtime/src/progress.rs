@@ -223,6 +223,11 @@ impl Stopping {
         self.tell(progress);
     }
 
+    /// Says that something was queued in what is being stopped.
+    pub(crate) fn something_came(&self) {
+        self.tell(self.lock());
+    }
+
     fn tell(&self, mut progress: MutexGuard<'_, Progress>) {
         progress.events += 1;
         self.changed.notify_all();
@@ -302,7 +307,7 @@ impl Progress {
     }
 
     pub(crate) fn left(&self, reach: Reach) -> Left {
-        let workers = self.running.iter().copied();
+        let workers = self.running.iter().chain(&self.joining).copied();
         Left {
             workers: workers.filter(|slot| reach.includes(*slot)).collect(),
             drivers: match reach {

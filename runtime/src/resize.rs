@@ -9,6 +9,19 @@ use crate::runtime::{RuntimeOn, TagRef};
 use crate::scaler::Scaler;
 
 /// A tag that was not resized; each variant names the value at fault.
+///
+/// ```
+/// use parkade::{ResizeError, Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("io").workers(1).max_workers(4)).build()?;
+/// let refused = runtime.resize(5).unwrap_err();
+/// assert!(matches!(refused, ResizeError::BeyondPlaces { workers: 5, places: 4, .. }));
+/// assert_eq!(
+///     refused.to_string(),
+///     "tag \"io\" cannot have 5 workers; it was built with room for 4"
+/// );
+/// # Ok::<(), parkade::BuildError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ResizeError {

@@ -32,6 +32,7 @@
 //! The scaler is a driver, as the timers are: told in the first step, and waited for with the workers. In a drain
 //! it goes on to start workers, because a task may wait for another that is still queued, and ends when all
 //! workers have left. A worker that it is starting just then is let in, finds what the others find, and leaves.
+//! In a tag that is stopped alone it starts nobody, whatever the policy.
 
 pub(crate) mod tally;
 
@@ -253,7 +254,8 @@ impl Scaler {
         }
         let busy = state.tally.review();
         self.set_doors(state);
-        if busy {
+        // In a drain, who has just left may have been the last.
+        if busy || state.drains {
             self.changed.notify_one();
         }
     }
@@ -281,6 +283,7 @@ impl Scaler {
         let mut state = self.lock();
         if let Thread::Started(_) = state.thread {
             state.drains = true;
+            state.tally.keeps_nobody();
             drop(state);
             self.changed.notify_one();
         } else {
@@ -330,7 +333,7 @@ impl Scaler {
             }
             let now = Instant::now();
             let step = if state.drains {
-                state.tally.next_look(now)
+                state.tally.next_in_drain(now)
             } else {
                 let leavers = state.tally.expired(now, |slot| seen(control, slot));
                 ask_to_leave(control, &leavers);
@@ -394,12 +397,15 @@ fn join<B: Backend>(shared: &Shared<B>, slot: Slot) {
 }
 
 fn start<B: Backend>(shared: &Arc<Shared<B>>, slot: Slot) {
-    if !shared.stopping.is_about_to_start(slot) {
-        let mut state = shared.scaler.lock();
+    // Under the lock, so that whoever has closed the scaler waits for it or knows that it does not come.
+    let mut state = shared.scaler.lock();
+    let is_closed = matches!(state.thread, Thread::Closed(_));
+    if is_closed || !shared.stopping.is_about_to_start(slot) {
         state.tally.not_started(slot);
         shared.scaler.settle(&shared.control, &mut state);
         return;
     }
+    drop(state);
     let started = shared.scaler.starter.start_late(shared, slot, || {
         // Before it begins: it may be the first to say more.
         let mut state = shared.scaler.lock();

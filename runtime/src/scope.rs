@@ -27,6 +27,31 @@ use crate::shared::Shared;
 /// Where tasks are spawned that may borrow what outlives the scope; see [`TagRef::scope`].
 ///
 /// Tasks get it by reference and may spawn more.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use parkade::{Backend, Runtime, Scope};
+///
+/// /// Visits the nodes of a binary tree, each in a task of its own.
+/// fn visit<'scope, B: Backend>(
+///     scope: &'scope Scope<'scope, '_, B>,
+///     depth: u32,
+///     nodes: &'scope AtomicUsize,
+/// ) {
+///     nodes.fetch_add(1, Ordering::Relaxed);
+///     if depth > 0 {
+///         scope.spawn(move || visit(scope, depth - 1, nodes));
+///         scope.spawn(move || visit(scope, depth - 1, nodes));
+///     }
+/// }
+///
+/// let runtime = Runtime::builder().build()?;
+/// let nodes = AtomicUsize::new(0);
+/// runtime.scope(|scope| visit(scope, 3, &nodes));
+/// assert_eq!(nodes.into_inner(), 15);
+/// # Ok::<(), parkade::BuildError>(())
+/// ```
 pub struct Scope<'scope, 'env: 'scope, B: Backend> {
     shared: Arc<Shared<B>>,
     tag: TagIndex,

@@ -153,6 +153,10 @@ impl<B: Backend> Shared<B> {
             control.submit_again(tag, entry, priority, origin)
         })?;
         self.scaler.heed(tag, wake);
+        if !self.control.tag(tag).is_open() {
+            // Whoever stops it may have looked through the queues already.
+            self.stopping.something_came();
+        }
         Ok(())
     }
 

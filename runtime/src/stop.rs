@@ -32,6 +32,19 @@ use crate::trace;
 /// What becomes of tasks that are queued when the runtime stops. Running tasks run to their end, and those blocked in
 /// system calls are [interrupted](crate::Interrupt); what is still timed for later is dropped under either, and its handle
 /// says so.
+///
+/// ```
+/// use parkade::{JoinError, Policy, Runtime, Tag};
+///
+/// let runtime = Runtime::builder().tag(Tag::new("only").workers(1)).build()?;
+/// let far = runtime.after(std::time::Duration::from_secs(3600), || 1)?;
+/// let queued = runtime.spawn(|| 2);
+/// let report = runtime.shutdown(Policy::Drain, None)?;
+/// assert_eq!(queued.join()?, 2);
+/// assert!(matches!(far.join(), Err(JoinError::Dropped)));
+/// assert_eq!((report.ran, report.dropped), (1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// They run.
@@ -41,6 +54,18 @@ pub enum Policy {
 }
 
 /// A stop that cannot be performed by its caller.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use parkade::{Policy, Runtime, ShutdownError};
+///
+/// let runtime = Arc::new(Runtime::builder().build()?);
+/// let inside = Arc::clone(&runtime);
+/// let refused = runtime.spawn(move || inside.shutdown(Policy::Drain, None)).join()?;
+/// assert_eq!(refused.unwrap_err(), ShutdownError::InsideWorker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShutdownError {

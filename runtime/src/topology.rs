@@ -45,6 +45,16 @@ pub struct Topology {
 }
 
 /// One physical core.
+///
+/// ```
+/// use parkade::topology::Topology;
+///
+/// if let Ok(topology) = Topology::detect() {
+///     for core in topology.cores() {
+///         assert!(!core.cpus.is_empty());
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Core {

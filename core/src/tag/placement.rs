@@ -10,6 +10,10 @@ use crate::walk::Walk;
 /// An inbox longer than this many tasks makes an outside thread draw another one.
 const LONG_INBOX: usize = 256;
 
+/// How often all inboxes are tried, should each be closed in an open tag: all of them are, where nobody has
+/// registered yet.
+const ROUNDS: u32 = 8;
+
 impl<P: Platform> Tag<P> {
     /// The group to submit to: that of the worker who will be claimed, else the origin's.
     pub(super) fn choose(&self, origin: &Origin) -> (usize, Option<WorkerIndex>) {
@@ -38,7 +42,7 @@ impl<P: Platform> Tag<P> {
             Ok(()) => return Ok((inbox, preferred)),
             Err(refused) => refused,
         };
-        loop {
+        for _ in 0..ROUNDS {
             for index in Walk::new(self.groups.len(), &mut origin.dice()) {
                 let inbox = &self.groups[index].inbox;
                 match push(inbox, refused.task) {
@@ -55,13 +59,11 @@ impl<P: Platform> Tag<P> {
                     }
                 }
             }
-            // Each was closed when its turn came, because one worker came while another one left.
-            let passed_by = refused.reason == RefusedReason::Closed
-                && self.is_open()
-                && self.groups.iter().any(|group| !group.inbox.is_closed());
-            if !passed_by {
-                return Err(refused);
+            // Each was closed when its turn came, if one worker came while another one left: go round again.
+            if refused.reason != RefusedReason::Closed || !self.is_open() {
+                break;
             }
         }
+        Err(refused)
     }
 }

@@ -389,22 +389,27 @@ impl Tally {
 
     /// What to do at once, if there is anything; it is taken for begun.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Step> {
+        self.next_step(now, true)
+    }
+
+    /// The same in a drain, where nobody is started for a minimum's sake.
+    pub(crate) fn next_in_drain(&mut self, now: Instant) -> Option<Step> {
+        self.next_step(now, false)
+    }
+
+    fn next_step(&mut self, now: Instant, keeps_min: bool) -> Option<Step> {
         for index in 0..self.tags.len() {
             let tag = &mut self.tags[index];
             if let Some(worker) = tag.places.iter().position(Place::has_left) {
                 return Some(Step::Join(slot(index, worker)));
             }
-            if tag.is_below_min()
+            if keeps_min
+                && tag.is_below_min()
                 && let Some(slot) = self.start(index)
             {
                 return Some(Step::Start(slot));
             }
         }
-        self.next_look(now)
-    }
-
-    /// The same for a runtime that stops: looks alone.
-    pub(crate) fn next_look(&mut self, now: Instant) -> Option<Step> {
         for (index, tag) in self.tags.iter_mut().enumerate() {
             if tag.asked && tag.look_at.is_none_or(|at| at <= now) {
                 (tag.asked, tag.look_at) = (false, None);
@@ -413,6 +418,13 @@ impl Tally {
             }
         }
         None
+    }
+
+    /// Retires nobody for having slept through a keep-alive time any more.
+    pub(crate) fn keeps_nobody(&mut self) {
+        for tag in &mut self.tags {
+            tag.keeping = None;
+        }
     }
 
     /// Whether there is no worker any more, and none on its way.

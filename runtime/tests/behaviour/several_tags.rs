@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use parkade::{Backend, Pinning, Policy, ResizeError, RuntimeOn, Tag};
 
 use crate::common::{eventually, hold};
 
 on_each_backend!(
+    a_growing_runtime_ends_after_its_only_tag,
     a_minimum_is_never_taken,
     hooks_that_spawn_hold_up_nobody,
     a_late_worker_takes_no_pin_over;
@@ -184,4 +186,26 @@ fn a_late_worker_takes_no_pin_over<B: Backend>() {
         assert_eq!(both, [of_process.clone(), of_process.clone()]);
         assert_eq!(runtime.metrics().tag("free").unwrap().grown, 1);
     }
+}
+
+/// Its tag's end came before its worker's, who then is the last that the runtime's drain waits for.
+fn a_growing_runtime_ends_after_its_only_tag<B: Backend>() {
+    let tag = Tag::new("only").workers(1).max_workers(2);
+    let builder = RuntimeOn::<B>::builder().tag(tag);
+    let runtime = builder.interrupt(parkade::Interrupt::Off).build().unwrap();
+    let held = hold(runtime.default_tag(), 1);
+    let patience = Some(Duration::from_millis(1));
+    let report = runtime
+        .default_tag()
+        .shutdown(Policy::Drain, patience)
+        .unwrap();
+    assert_eq!(report.still_running.len(), 1);
+    thread::scope(|threads| {
+        let stop = threads.spawn(|| runtime.shutdown(Policy::Drain, None).unwrap());
+        // Long enough for the scaler to have been told, and to sleep.
+        thread::sleep(Duration::from_millis(20));
+        held.release();
+        let report = stop.join().unwrap();
+        assert!(report.is_complete(), "{report}");
+    });
 }

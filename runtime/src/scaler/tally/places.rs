@@ -16,7 +16,7 @@ pub(super) enum Place {
     Working,
     /// Its worker was asked to leave.
     Leaving,
-    /// Its thread has ended and is to be joined.
+    /// Its worker is gone, and its thread, which is about to end, is to be joined.
     Left {
         asked: bool,
     },
