@@ -40,7 +40,7 @@ struct Part {
 const PARTS: [Part; 5] = [
     Part {
         tests: "-p parkade-core --features alloc --test queue_in_threads",
-        divisor: 2,
+        divisor: 4,
         flags: PREEMPT_OFTEN,
     },
     // One thread: the seed changes addresses, no more.
@@ -56,12 +56,12 @@ const PARTS: [Part; 5] = [
     },
     Part {
         tests: "-p parkade-linux --lib futex",
-        divisor: 4,
+        divisor: 8,
         flags: "",
     },
     Part {
         tests: "-p parkade --no-default-features --features std --lib -- control:: handled:: job:: latch:: live:: stack_job:: state::",
-        divisor: 8,
+        divisor: 16,
         flags: "",
     },
 ];
