@@ -135,7 +135,7 @@ mod tests {
         );
         let quick = commands("--quick");
         assert!(
-            quick[0].contains("=0..16 ") && quick[1].contains("=0..1 "),
+            quick[0].contains("=0..8 ") && quick[1].contains("=0..1 "),
             "{quick:?}"
         );
         assert!(Line::try_parse_from(["miri", "--seeds", "0"]).is_err());
