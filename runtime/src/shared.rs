@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_utils::CachePadded;
-use parkade_core::{Priority, Slot, TagIndex};
+use parkade_core::{Origin, Priority, Slot, TagIndex, Wake};
 
 use crate::backend::Backend;
 use crate::control::Control;
@@ -118,12 +118,9 @@ impl<B: Backend> Shared<B> {
         entry: Entry,
         priority: Priority,
     ) -> Result<(), RefusedEntry> {
-        let wake = current::with_origin(|origin| {
-            let control = &self.control;
+        self.place(tag, |control, origin| {
             control.submit(tag, entry, priority, origin)
-        })?;
-        self.scaler.heed(tag, wake);
-        Ok(())
+        })
     }
 
     /// Puts a task that was accepted before into a tag's inboxes, whatever their limits.
@@ -133,12 +130,9 @@ impl<B: Backend> Shared<B> {
         entry: Entry,
         priority: Priority,
     ) -> Result<(), RefusedEntry> {
-        let wake = current::with_origin(|origin| {
-            let control = &self.control;
+        self.place(tag, |control, origin| {
             control.submit_accepted(tag, entry, priority, origin)
-        })?;
-        self.scaler.heed(tag, wake);
-        Ok(())
+        })
     }
 
     /// Puts a future that is to go on into a tag's inboxes, whatever their limits, and closed or not.
@@ -148,15 +142,25 @@ impl<B: Backend> Shared<B> {
         entry: Entry,
         priority: Priority,
     ) -> Result<(), RefusedEntry> {
-        let wake = current::with_origin(|origin| {
-            let control = &self.control;
+        self.place(tag, |control, origin| {
             control.submit_again(tag, entry, priority, origin)
         })?;
-        self.scaler.heed(tag, wake);
         if !self.control.tag(tag).is_open() {
             // Whoever stops it may have looked through the queues already.
             self.stopping.something_came();
         }
+        Ok(())
+    }
+
+    /// Calls `submit` with this thread's origin, and tells the scaler what came of the wake.
+    #[inline]
+    fn place(
+        &self,
+        tag: TagIndex,
+        submit: impl FnOnce(&Control<B>, &Origin) -> Result<Wake, RefusedEntry>,
+    ) -> Result<(), RefusedEntry> {
+        let wake = current::with_origin(|origin| submit(&self.control, origin))?;
+        self.scaler.heed(tag, wake);
         Ok(())
     }
 
