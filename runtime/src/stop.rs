@@ -161,7 +161,8 @@ pub(crate) fn begin<B: Backend>(shared: &Shared<B>) {
     drop(threads);
     // Nobody waits for the drain, so there is no step 5.
     let _unattended = up_to_join(shared, reach, Policy::Drain);
-    drop((shared.timers.take_thread(), shared.scaler.take_thread()));
+    // The scaler has none to give while it drains: it ends with the last worker.
+    drop(shared.timers.take_thread());
     let left = shared.stopping.lock().left(reach);
     let rounds = shared.interrupter.rounds();
     let report = Report::new(shared, reach, Policy::Drain, &left, &rounds, began);
