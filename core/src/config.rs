@@ -27,6 +27,9 @@ pub struct TagConfig {
     /// Every how many picks the priority inbox is looked at last instead of first, at least 2; by
     /// default 16.
     pub ageing: u32,
+    /// How many more looks one worker that has found nothing takes, each after a [pause](crate::Next::Linger), before
+    /// it goes to sleep; by default 0.
+    pub linger: u32,
     /// Most tasks that a thief takes at a time (K), between 1 and half of `run_queue`; by default 1.
     pub steal_batch: usize,
 }
@@ -41,6 +44,7 @@ impl TagConfig {
             run_queue: 256,
             inbox_limit: usize::MAX,
             ageing: 16,
+            linger: 0,
             steal_batch: 1,
         }
     }
@@ -70,6 +74,19 @@ impl TagConfig {
     #[must_use]
     pub const fn ageing(mut self, picks: u32) -> Self {
         self.ageing = picks;
+        self
+    }
+
+    /// Sets how many more looks a worker takes that has found nothing, before it goes to sleep; each comes after a
+    /// [pause](crate::Next::Linger).
+    ///
+    /// At most one worker (of each 57 in a tag, 26 on 32-bit machines) lingers at a time, and while one does
+    /// no submit wakes another: tasks that come closer together than a wake takes cost no wake each. All looks
+    /// together should take about as long as a park and a wake cost, so that lingering in vain at most doubles the
+    /// price of falling asleep (the ski-rental bound).
+    #[must_use]
+    pub const fn linger(mut self, looks: u32) -> Self {
+        self.linger = looks;
         self
     }
 

@@ -50,6 +50,7 @@ pub struct Tag<P: Platform> {
     pub(crate) idle: IdleWords<P>,
     pub(crate) priority: Inbox<P>,
     pub(crate) ageing: u32,
+    pub(crate) linger: u32,
     pub(crate) fences: P::Fences,
     pub(crate) wakes: WakeCounters,
     /// Whether somebody stops, or has stopped, this tag alone.
@@ -86,6 +87,7 @@ impl<P: Platform> Tag<P> {
             idle: IdleWords::new(config.workers).map_err(too_large)?,
             priority: Inbox::new(config.inbox_limit),
             ageing: config.ageing,
+            linger: config.linger,
             fences: platform.fences(),
             wakes: WakeCounters::new(),
             stopping: AtomicBool::new(false),

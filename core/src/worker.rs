@@ -13,7 +13,7 @@ use core::fmt;
 use crate::activity::Activity;
 use crate::counters::bump;
 use crate::group::Group;
-use crate::idle::{Cancelled, Wake};
+use crate::idle::{Cancelled, Search, Wake};
 use crate::inbox::{Refused, RefusedReason};
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
@@ -34,6 +34,9 @@ pub enum Next {
     Run(Task),
     /// Call [`Worker::park`] with this state, then ask again.
     Park(State),
+    /// Pause, much shorter than a park and a wake take, then ask again. Only where
+    /// [`TagConfig::linger`](crate::TagConfig::linger) asks for it.
+    Linger,
     /// Leave: the scheduler has stopped and there is nothing left for this worker.
     Stop,
     /// Leave: this worker was asked to retire ([`Tag::request_retire`]); what it had queued is with the
@@ -68,6 +71,8 @@ pub struct Worker<'c, P: Platform> {
     stopping: Cell<bool>,
     retired: Cell<bool>,
     unmet: Cell<bool>,
+    /// How many more looks it takes while it lingers.
+    looks: Cell<u32>,
     picks: Cell<u32>,
     rotation: Cell<usize>,
     dice: Cell<Dice>,
@@ -75,8 +80,8 @@ pub struct Worker<'c, P: Platform> {
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// Running a task or looking for one; counted among the searchers or not.
-    Awake { counted: bool },
+    /// Running a task or looking for one.
+    Awake(Search),
     /// The own bit is set, or was until somebody claimed it.
     Announced,
 }
@@ -95,10 +100,11 @@ impl<'c, P: Platform> Worker<'c, P> {
             tag,
             group,
             queue,
-            phase: Cell::new(Phase::Awake { counted: false }),
+            phase: Cell::new(Phase::Awake(Search::Uncounted)),
             stopping: Cell::new(false),
             retired: Cell::new(false),
             unmet: Cell::new(false),
+            looks: Cell::new(0),
             picks: Cell::new(0),
             rotation: Cell::new(slot.worker.0),
             dice: Cell::new(Dice::new(slot.worker.0 + 1)),
@@ -124,23 +130,26 @@ impl<'c, P: Platform> Worker<'c, P> {
     pub fn next(&self) -> Next {
         loop {
             match self.phase.get() {
-                Phase::Awake { counted } => {
+                Phase::Awake(search) => {
                     if self.tag.is_abandoned() {
-                        return self.leave(counted);
+                        return self.leave(search);
                     }
                     if self.asked_to_retire() {
-                        match self.retire(counted) {
+                        match self.retire(search) {
                             Some(next) => return next,
                             None => continue,
                         }
                     }
                     if let Some(found) = self.find() {
-                        return Next::Run(self.settle(found, counted));
+                        return Next::Run(self.settle(found, search));
                     }
                     if !self.stopping.get() {
-                        self.announce(counted);
+                        if self.lingers(search) {
+                            return Next::Linger;
+                        }
+                        self.announce(search);
                     } else if left_out("stop.again") || self.tag.sees_work().is_none() {
-                        return self.leave(counted);
+                        return self.leave(search);
                     }
                     // Else a steal was lost to somebody who took one task of several.
                 }
@@ -153,16 +162,18 @@ impl<'c, P: Platform> Worker<'c, P> {
                         self.stopping.set(true);
                         self.withdraw();
                         if left_out("stop.look") {
-                            return self.leave(true);
+                            return self.leave(Search::Counted);
                         }
                     } else if self.asked_to_retire() {
                         let cancelled = self.tag.idle.cancel(self.slot.worker);
-                        let counted = cancelled == Cancelled::WasClaimed;
-                        self.enter(Phase::Awake { counted });
+                        self.enter(Phase::Awake(match cancelled {
+                            Cancelled::WasClaimed => Search::Counted,
+                            Cancelled::TookBack => Search::Uncounted,
+                        }));
                     } else if early.unwrap_or_else(|| self.is_announced()) {
                         return Next::Park(state);
                     } else {
-                        self.enter(Phase::Awake { counted: true });
+                        self.enter(Phase::Awake(Search::Counted));
                     }
                 }
             }
@@ -305,11 +316,11 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Books a task that was found, before it runs.
     #[inline]
-    fn settle(&self, found: Found, counted: bool) -> Task {
+    fn settle(&self, found: Found, search: Search) -> Task {
         bump(&self.group.counters.picked, 1);
-        if counted {
+        if search != Search::Uncounted {
             // The release looks at the own run queue too, so it covers what was moved there.
-            self.release();
+            self.release(search);
         } else if found.moved > 0 && !left_out("idle.moved.check") {
             self.after_moving(found.moved);
         }
@@ -317,9 +328,9 @@ impl<'c, P: Platform> Worker<'c, P> {
     }
 
     /// Transition 5: leaves the searchers, looks everywhere, and wakes one more where there is work.
-    fn release(&self) {
-        self.enter(Phase::Awake { counted: false });
-        self.tag.idle.leave_searchers(self.slot.worker);
+    fn release(&self, search: Search) {
+        self.enter(Phase::Awake(Search::Uncounted));
+        self.tag.idle.leave_searchers(self.slot.worker, search);
         // Ordering[idle.release.fence]: F4, with `idle.submit.fence` and `idle.push.second`: a submitter
         // that still counted this worker as a searcher pushed before, and the look sees its task.
         fence("idle.release.fence");
@@ -332,9 +343,23 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
     }
 
+    /// Transition 6: whether to look once more, after a pause.
+    fn lingers(&self, search: Search) -> bool {
+        let looks = if search == Search::Lingering {
+            self.looks.get()
+        } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
+            self.enter(Phase::Awake(Search::Lingering));
+            self.tag.linger
+        } else {
+            0
+        };
+        self.looks.set(looks.saturating_sub(1));
+        looks > 0
+    }
+
     /// Transition 2: announces, then looks everywhere again.
-    fn announce(&self, counted: bool) {
-        self.tag.idle.announce(self.slot.worker, counted);
+    fn announce(&self, search: Search) {
+        self.tag.idle.announce(self.slot.worker, search);
         self.enter(Phase::Announced);
         // Ordering[idle.announce.fence]: F3, heavy, with `idle.submit.fence` and the light
         // `idle.push.fence`: either the look below sees the push, or the pusher sees the announcement.
@@ -350,14 +375,14 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Transition 3: takes the own bit back, or accepts the claim that has cleared it.
     fn withdraw(&self) {
         self.tag.idle.withdraw(self.slot.worker);
-        self.enter(Phase::Awake { counted: true });
+        self.enter(Phase::Awake(Search::Counted));
     }
 
     /// Leaves the searchers for good. Nobody else is woken: a stop wakes all.
-    fn leave(&self, counted: bool) -> Next {
-        if counted {
-            self.tag.idle.leave_searchers(self.slot.worker);
-            self.enter(Phase::Awake { counted: false });
+    fn leave(&self, search: Search) -> Next {
+        if search != Search::Uncounted {
+            self.tag.idle.leave_searchers(self.slot.worker, search);
+            self.enter(Phase::Awake(Search::Uncounted));
         }
         self.group.doing.note(Activity::Leaving);
         Next::Stop
@@ -367,8 +392,8 @@ impl<'c, P: Platform> Worker<'c, P> {
     fn enter(&self, phase: Phase) {
         self.phase.set(phase);
         self.group.doing.note(match phase {
-            Phase::Awake { counted: false } => Activity::Running,
-            Phase::Awake { counted: true } => Activity::Searching,
+            Phase::Awake(Search::Uncounted) => Activity::Running,
+            Phase::Awake(Search::Counted | Search::Lingering) => Activity::Searching,
             Phase::Announced => Activity::Announced,
         });
     }
@@ -382,16 +407,16 @@ impl<'c, P: Platform> Worker<'c, P> {
         self.group.retire.load(Ordering::Relaxed) && self.tag.is_open()
     }
 
-    /// Transition 6, from the close on. Mailbox tasks are for this worker alone, so it runs what came
+    /// Transition 7, from the close on. Mailbox tasks are for this worker alone, so it runs what came
     /// before the close. `None`: the tag was closed meanwhile.
-    fn retire(&self, counted: bool) -> Option<Next> {
+    fn retire(&self, search: Search) -> Option<Next> {
         self.group.mailbox.close();
         self.group.inbox.close();
         if left_out("idle.retire.pass") {
-            let _ = self.leave(counted);
-        } else if counted {
+            let _ = self.leave(search);
+        } else if search != Search::Uncounted {
             // The claim, if there was one, goes to whoever is next.
-            self.release();
+            self.release(search);
         }
         if let Some(task) = self.group.mailbox.pop() {
             bump(&self.group.counters.picked, 1);
@@ -422,8 +447,8 @@ impl<P: Platform> Drop for Worker<'_, P> {
         if let Phase::Announced = self.phase.get() {
             self.withdraw();
         }
-        if let Phase::Awake { counted: true } = self.phase.get() {
-            self.release();
+        if let Phase::Awake(search @ (Search::Counted | Search::Lingering)) = self.phase.get() {
+            self.release(search);
         }
         if self.retired.get() {
             self.group.retire.store(false, Ordering::Relaxed);
