@@ -110,22 +110,24 @@ macro_rules! step {
 
 step! {
     /// Step 1: stop timers and reactors, then call [`drivers_stopped`](Drivers::drivers_stopped).
+    /// See [the module](crate::stop) for an example.
     Drivers
 }
 step! {
-    /// Step 2: call [`close`](Close::close).
+    /// Step 2: call [`close`](Close::close). See [the module](crate::stop) for an example.
     Close
 }
 step! {
-    /// Step 3: call [`stop_lots`](Lots::stop_lots).
+    /// Step 3: call [`stop_lots`](Lots::stop_lots). See [the module](crate::stop) for an example.
     Lots
 }
 step! {
     /// Step 4: interrupt blocked workers, then call [`interrupted`](Interrupt::interrupted).
+    /// See [the module](crate::stop) for an example.
     Interrupt
 }
 step! {
-    /// Step 5: wait for the workers, then call [`joined`](Join::joined).
+    /// Step 5: wait for the workers, then call [`joined`](Join::joined). See [the module](crate::stop) for an example.
     Join
 }
 
