@@ -201,7 +201,7 @@ impl<P: Platform> Join<'_, P> {
 
     /// Takes one of the tasks that will not run, with its tag, until there are none. Call it for what is
     /// abandoned; in a draining one it takes tasks away from workers that would run them.
-    /// See [`Join::abandon`](crate::Join::abandon) for an example.
+    /// See [`abandon`](Join::abandon) for an example.
     pub fn take_queued(&self) -> Option<(TagIndex, Task)> {
         self.reach.take_queued()
     }
