@@ -98,7 +98,8 @@ impl Divide for Range<usize> {
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Calls `body` for each item, on the default tag's workers and the caller; see [`TagRef::for_each`] for more and an example.
+    /// Calls `body` for each item, on the default tag's workers and the caller; see [`TagRef::for_each`] for more and
+    /// an example.
     ///
     /// # Panics
     ///

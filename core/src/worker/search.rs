@@ -18,7 +18,8 @@ use crate::walk::Walk;
 ///
 /// ```
 #[doc = include_str!("../../docs/board.md")]
-/// # use parkade_core::{FAIRNESS_PERIOD, Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+/// use parkade_core::FAIRNESS_PERIOD;
+/// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
 /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
 /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
 /// let _ = control.tags()[0].submit(Task::from_word(7), Priority::Normal, &Origin::new(0))?;
@@ -42,7 +43,8 @@ pub const FAIRNESS_PERIOD: u32 = 61;
 ///
 /// ```
 #[doc = include_str!("../../docs/board.md")]
-/// # use parkade_core::{TAKE_BATCH, Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+/// use parkade_core::TAKE_BATCH;
+/// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
 /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
 /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
 /// let (tag, origin) = (&control.tags()[0], Origin::new(0));
