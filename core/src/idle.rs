@@ -73,6 +73,13 @@ use crate::sync::{AtomicUsize, Ordering, left_out, lots_per_word};
 
 /// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones. As many searchers can be counted
 /// in what is left beside the linger bit.
+///
+/// ```
+/// use parkade_core::idle::LOTS_PER_WORD;
+///
+/// // The idle words of a tag of 200 workers:
+/// assert_eq!(200_usize.div_ceil(LOTS_PER_WORD), if usize::BITS >= 64 { 4 } else { 8 });
+/// ```
 pub const LOTS_PER_WORD: usize = lots_per_word(if usize::BITS >= 64 { 57 } else { 26 });
 
 const LINGERS: usize = 1 << LOTS_PER_WORD;
@@ -108,6 +115,23 @@ pub(crate) struct IdleWords<P: Platform> {
 }
 
 /// What a submit found in the idle word, and so what came of its task's wake.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Next, Origin, Priority, Slot, TagConfig, TagIndex, Task, TaskControl, Wake, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+/// let submit = |word| control.tags()[0].submit(Task::from_word(word), Priority::Normal, &Origin::new(0));
+///
+/// assert_eq!(submit(1)?, Wake::NobodyIdle { searchers: 0 }); // it has not looked for work yet
+/// assert!(matches!(worker.next(), Next::Run(_)));
+/// assert!(matches!(worker.next(), Next::Park(_)));
+/// assert_eq!(submit(2)?, Wake::Woke(WorkerIndex(0)));
+/// assert_eq!(submit(3)?, Wake::NobodyIdle { searchers: 1 }); // it is awake now, and searches
+/// # drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// An idle worker was claimed and signalled.

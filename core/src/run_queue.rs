@@ -63,10 +63,10 @@ use crate::task::Task;
 ///
 /// ```
 #[doc = include_str!("../docs/board.md")]
-/// use parkade_core::{RunQueue, SeqCstFences, Steal, Task};
+/// use parkade_core::{Owner, RunQueue, SeqCstFences, Steal, Task};
 ///
 /// let queue = RunQueue::<Board>::new(SeqCstFences, 4, 1)?;
-/// let owner = queue.owner().ok_or("nobody has taken it")?;
+/// let owner: Owner<'_, Board> = queue.owner().ok_or("nobody has taken it")?;
 /// assert!(queue.owner().is_none(), "there is one at a time");
 /// for word in 1..=3 {
 ///     assert!(owner.push(Task::from_word(word)).is_ok());
@@ -75,6 +75,9 @@ use crate::task::Task;
 /// assert_eq!(oldest.into_word(), 1);
 /// let newest = owner.pop_newest().map(Task::into_word);
 /// assert_eq!((newest, queue.len()), (Some(3), 1));
+/// assert_eq!(owner.newest_word().map(<*mut ()>::addr), Some(2));
+/// assert_eq!(owner.pop().map(Task::into_word), Some(2));
+/// assert!(owner.queue().is_empty() && owner.room() == queue.capacity());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RunQueue<P: Platform> {
@@ -86,14 +89,14 @@ pub struct RunQueue<P: Platform> {
     owned: AtomicBool,
 }
 
-/// The right to push to and pop from a [`RunQueue`]: at most one exists per queue.
+/// The right to push to and pop from a [`RunQueue`]: at most one exists per queue. See [`RunQueue`] for an example.
 pub struct Owner<'q, P: Platform> {
     queue: &'q RunQueue<P>,
     /// A top that was seen once: the true one is never lower, so there is at least as much room.
     top_seen: Cell<usize>,
 }
 
-/// What came of an attempt to steal.
+/// What came of an attempt to steal. See [`RunQueue`] for an example.
 #[derive(Debug)]
 #[must_use = "a stolen task must be run"]
 pub enum Steal {
@@ -107,6 +110,7 @@ pub enum Steal {
 
 impl<P: Platform> RunQueue<P> {
     /// An empty queue of `capacity` tasks of which a thief takes at most `batch` (K) at a time.
+    /// See [`RunQueue`] for an example.
     ///
     /// # Errors
     ///
@@ -119,7 +123,7 @@ impl<P: Platform> RunQueue<P> {
         Self::starting_at(fences, capacity, batch, 0)
     }
 
-    /// The same with both indices at `index`, for tests across the wrap of `usize`.
+    /// The same with both indices at `index`, for tests across the wrap of `usize`. See [`Inbox::take`] for an example.
     ///
     /// # Errors
     ///
@@ -153,7 +157,7 @@ impl<P: Platform> RunQueue<P> {
         })
     }
 
-    /// Takes the owner's side, or `None` while another [`Owner`] exists.
+    /// Takes the owner's side, or `None` while another [`Owner`] exists. See [`RunQueue`] for an example.
     #[must_use = "the owner's side is given back when it is dropped"]
     pub fn owner(&self) -> Option<Owner<'_, P>> {
         // Ordering[queue.owner.take]: Acquire, with `queue.owner.give`: the new owner sees the indices
@@ -171,6 +175,7 @@ impl<P: Platform> RunQueue<P> {
     }
 
     /// How many tasks wait: exact for the owner between its calls, a guess for everybody else.
+    /// See [`RunQueue`] for an example.
     #[must_use]
     pub fn len(&self) -> usize {
         let top = self.top.load(Ordering::Relaxed);
@@ -178,26 +183,27 @@ impl<P: Platform> RunQueue<P> {
         distance(top, bottom)
     }
 
-    /// Whether [`len`](RunQueue::len) is 0.
+    /// Whether [`len`](RunQueue::len) is 0. See [`RunQueue`] for an example.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many tasks fit.
+    /// How many tasks fit. See [`RunQueue`] for an example.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
     /// Takes the oldest task. Anyone may call it. Costs a heavy fence and a compare-and-swap when there
-    /// is something to take, two loads when there is not.
+    /// is something to take, two loads when there is not. See [`RunQueue`] for an example.
     pub fn steal(&self) -> Steal {
         self.steal_up_to(1, |_, _| ())
     }
 
     /// Takes the oldest task, and moves at most K − 1 younger ones, never more than half of what is
     /// there, to the thief's own queue, where they can be stolen again. Never moves more than fits.
+    /// See [`TagConfig::steal_batch`](crate::TagConfig::steal_batch) for an example.
     pub fn steal_into(&self, thief: &Owner<'_, P>) -> Steal {
         let base = thief.queue.bottom.load(Ordering::Relaxed);
         let stolen = self.steal_up_to(1 + thief.room(), |position, ptr| {
@@ -286,7 +292,7 @@ fn distance(top: usize, bottom: usize) -> usize {
 impl<P: Platform> Owner<'_, P> {
     /// Appends a task as the newest.
     ///
-    /// Two stores while there is room.
+    /// Two stores while there is room. See [`RunQueue`] for an example.
     ///
     /// # Errors
     ///
@@ -306,7 +312,7 @@ impl<P: Platform> Owner<'_, P> {
 
     /// Moves the oldest tasks of `source`, at most `limit` and never more than fit, to this ring in
     /// reverse: the oldest becomes the newest here and is popped first. They become visible together.
-    /// Returns how many.
+    /// Returns how many. See [`Inbox::take`] for an example.
     ///
     /// # Panics
     ///
@@ -328,7 +334,7 @@ impl<P: Platform> Owner<'_, P> {
 
     /// Takes the newest task, or the oldest one when fewer than K would be left.
     ///
-    /// One store, a light fence and a load; a compare-and-swap only when few are left.
+    /// One store, a light fence and a load; a compare-and-swap only when few are left. See [`RunQueue`] for an example.
     #[inline]
     pub fn pop(&self) -> Option<Task> {
         if distance(
@@ -343,7 +349,7 @@ impl<P: Platform> Owner<'_, P> {
 
     /// Takes the newest task, if it is also the oldest or at least K are left; else leaves all as it is.
     ///
-    /// Costs as much as [`pop`](Owner::pop).
+    /// Costs as much as [`pop`](Owner::pop). See [`RunQueue`] for an example.
     pub fn pop_newest(&self) -> Option<Task> {
         match self.queue.len() {
             0 => None,
@@ -353,7 +359,7 @@ impl<P: Platform> Owner<'_, P> {
         }
     }
 
-    /// The word of the newest task, which a thief may have taken meanwhile.
+    /// The word of the newest task, which a thief may have taken meanwhile. See [`RunQueue`] for an example.
     pub fn newest_word(&self) -> Option<*mut ()> {
         let newest = self.queue.bottom.load(Ordering::Relaxed).wrapping_sub(1);
         let word = || self.queue.slot(newest).load(Ordering::Relaxed);
@@ -422,7 +428,7 @@ impl<P: Platform> Owner<'_, P> {
     }
 
     /// Moves the older half of the ring into `inbox`, as far as there is room; returns how many moved.
-    /// Works on a closed inbox too: these tasks were accepted before.
+    /// Works on a closed inbox too: these tasks were accepted before. See [`Inbox::take`] for an example.
     pub fn spill(&self, inbox: &Inbox<P>) -> usize {
         inbox.admit_spill(|room| {
             let half = self.queue.capacity() / 2;
@@ -434,7 +440,7 @@ impl<P: Platform> Owner<'_, P> {
         })
     }
 
-    /// How many more tasks fit, by a fresh look at top.
+    /// How many more tasks fit, by a fresh look at top. See [`RunQueue`] for an example.
     pub fn room(&self) -> usize {
         let bottom = self.queue.bottom.load(Ordering::Relaxed);
         // Ordering[queue.push.top]: Acquire, with `queue.steal.top`: the thief has read the slot that is
@@ -456,7 +462,7 @@ impl<P: Platform> Owner<'_, P> {
             .store(bottom, order("queue.push.bottom", Ordering::Release));
     }
 
-    /// The queue that this is the owner's side of.
+    /// The queue that this is the owner's side of. See [`RunQueue`] for an example.
     #[must_use]
     pub fn queue(&self) -> &RunQueue<P> {
         self.queue

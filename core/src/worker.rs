@@ -27,6 +27,19 @@ use search::Found;
 pub use search::{FAIRNESS_PERIOD, TAKE_BATCH};
 
 /// What a worker's thread must do next.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Next, Slot, TagConfig, TagIndex, TaskControl, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+/// assert!(matches!(worker.next(), Next::Park(_)));
+/// control.tags()[0].request_retire(WorkerIndex(0));
+/// assert!(matches!(worker.next(), Next::Retire));
+/// # drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a task that is dropped here is lost, and a worker that does not park spins"]
 pub enum Next {
@@ -58,7 +71,11 @@ pub enum Next {
 /// let Next::Run(task) = two.next() else { unreachable!("one waits") };
 /// assert_eq!(task.into_word(), 7); // stolen
 /// assert_eq!(control.tags()[0].counters().stolen, 1);
-/// assert!(matches!(one.next(), Next::Park(_)), "nothing is left");
+/// assert!(!two.take_unmet(), "nothing waits beside it");
+///
+/// let Next::Park(state) = one.next() else { unreachable!("nothing is left") };
+/// one.park(state); // until it is signalled, or for no reason: ask again
+/// assert_eq!((one.slot(), one.tag().workers()), (slot(0), 2));
 /// # drop((one, two));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -111,13 +128,13 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
     }
 
-    /// Which worker of which tag this is.
+    /// Which worker of which tag this is. See [`Worker`] for an example.
     #[must_use]
     pub fn slot(&self) -> Slot {
         self.slot
     }
 
-    /// The tag that this worker belongs to.
+    /// The tag that this worker belongs to. See [`Worker`] for an example.
     #[must_use]
     pub fn tag(&self) -> &'c Tag<P> {
         self.tag
@@ -125,7 +142,7 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Decides what this worker does next. Never blocks.
     ///
-    /// With work in the own run queue it costs a few loads beside the pop.
+    /// With work in the own run queue it costs a few loads beside the pop. See [`Worker`] for an example.
     #[inline]
     pub fn next(&self) -> Next {
         loop {
@@ -182,6 +199,7 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Whether this worker has seen tasks wait, beside the one that [`next`](Worker::next) gave it, while
     /// nobody was idle: the moment to grow, as [`Wake::NobodyIdle`] is for a submit. Says so once.
+    /// See [`Worker`] for an example.
     #[inline]
     pub fn take_unmet(&self) -> bool {
         self.unmet.get() && self.unmet.replace(false)
@@ -190,6 +208,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Takes what is left in this worker's own queues, after [`Next::Stop`]: nothing in a drain, in which it has seen
     /// none, and what may come after is for those that are still there; after an abandonment also what it queued
     /// or moved when everybody else had looked already.
+    /// See [`Join::abandon`](crate::stop::Join::abandon) for an example.
     pub fn take_left(&self) -> Option<Task> {
         if !self.tag.is_abandoned() {
             return None;
@@ -200,7 +219,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     }
 
     /// Sleeps on this worker's lot until it is signalled, or returns for no reason; then ask
-    /// [`next`](Worker::next) again.
+    /// [`next`](Worker::next) again. See [`Worker`] for an example.
     pub fn park(&self, state: State) {
         bump(&self.group.counters.parked, 1);
         self.group.doing.note(Activity::Parked);
@@ -212,7 +231,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// worker for it if one is needed.
     ///
     /// Two stores and one load of a shared word while nobody is idle. A full run queue spills half of
-    /// itself to the own inbox; never sleeps for room.
+    /// itself to the own inbox; never sleeps for room. See [`Worker`] for an example.
     ///
     /// # Errors
     ///
@@ -242,6 +261,23 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// # Errors
     ///
     /// [`Refused`] with the task: the run queue is full. Run it in place.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+    /// let _lots = control.stop(StopPolicy::Drain)?.drivers_stopped().close();
+    /// assert!(worker.push(Task::from_word(7)).is_err(), "nothing new");
+    /// let _ = worker.fork(Task::from_word(8))?; // what was begun may end
+    /// let _ = worker.requeue(Task::from_word(9))?; // and what was accepted goes on, after it
+    /// for word in [8, 9] {
+    ///     let Next::Run(task) = worker.next() else { unreachable!("it waits") };
+    ///     assert_eq!(task.into_word(), word);
+    /// }
+    /// # drop(worker);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn fork(&self, task: Task) -> Result<Wake, Refused> {
         if let Err(task) = self.queue.push(task) {
@@ -258,6 +294,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// The limit does not hold for it. As for a [`fork`](Worker::fork), a tag that was closed takes it too:
     /// this worker looks here again before it leaves. What is queued after its last look comes back from
     /// [`take_left`](Worker::take_left) or [`take_queued`](crate::stop::Join::take_queued). Costs the inbox's lock.
+    /// See [`Worker::fork`] for an example.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ where
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Runs both closures in the default tag; see [`TagRef::join`].
+    /// Runs both closures in the default tag; see [`TagRef::join`] for more and an example.
     ///
     /// # Panics
     ///

@@ -6,7 +6,7 @@
 
 use std::hint::spin_loop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -107,14 +107,20 @@ pub(crate) fn stop_races_the_first_wait<K: Park + 'static>(
     for round in 0..starts(500) {
         let lot = Arc::new(ParkingLot::new(make(), Skip::WhenNobodyWaits));
         within(patience, move |deadline| {
+            let started = Arc::new(AtomicBool::new(false));
             let worker = thread::spawn({
-                let lot = Arc::clone(&lot);
+                let (lot, started) = (Arc::clone(&lot), Arc::clone(&started));
                 move || {
+                    started.store(true, Ordering::Relaxed);
                     while !lot.is_stopped() {
                         lot.wait(lot.state());
                     }
                 }
             });
+            // Every other stop races the wait alone, and not the start of the thread, which may take long.
+            if round % 2 == 1 {
+                deadline.until(|| started.load(Ordering::Relaxed))?;
+            }
             for _ in 0..round % 64 * 16 {
                 spin_loop();
             }
