@@ -39,6 +39,7 @@ impl Origin {
     }
 
     /// The group to use, out of `groups`.
+    #[inline]
     pub(crate) fn group(&self, groups: usize) -> usize {
         self.group.get() % groups
     }

@@ -380,20 +380,6 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
     }
 
-    /// Transition 6: whether to look once more, after a pause.
-    fn lingers(&self, search: Search) -> bool {
-        let looks = if search == Search::Lingering {
-            self.looks.get()
-        } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
-            self.enter(Phase::Awake(Search::Lingering));
-            self.tag.linger
-        } else {
-            0
-        };
-        self.looks.set(looks.saturating_sub(1));
-        looks > 0
-    }
-
     /// Transition 2: announces, then looks everywhere again.
     fn announce(&self, search: Search) {
         self.tag.idle.announce(self.slot.worker, search);

@@ -219,6 +219,7 @@ mod join;
 mod join_error;
 mod latch;
 mod latency;
+mod linger;
 mod live;
 mod metrics;
 #[cfg(all(test, parkade_loom))]
@@ -276,6 +277,7 @@ pub use interval::Interval;
 pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
 pub use latency::Latency;
+pub use linger::Linger;
 pub use metrics::{Metrics, TagMetrics, TimerMetrics};
 pub use panics::{PanicHandler, PanicPolicy};
 pub use parkade_core::{Activity, Priority};

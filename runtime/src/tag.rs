@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use parkade_core::TagConfig;
 
+use crate::linger::Linger;
 use crate::panics::PanicPolicy;
 
 /// How long a worker above the minimum sleeps before it is retired.
@@ -72,6 +73,7 @@ pub struct Tag {
     pub(crate) pinning: Pinning,
     pub(crate) on_panic: PanicPolicy,
     /// The queues; its number of workers is set from `workers` in the end.
+    pub(crate) linger: Linger,
     pub(crate) queues: TagConfig,
 }
 
@@ -109,6 +111,7 @@ impl Tag {
             cpus: None,
             pinning: Pinning::Strict,
             on_panic: PanicPolicy::Carry,
+            linger: Linger::Auto,
             queues: TagConfig::new(1),
         }
     }
@@ -170,6 +173,13 @@ impl Tag {
     /// Sets what to do about a CPU that is not there; by default it is an error. See [`Tag`] for an example.
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
+        self
+    }
+
+    /// Sets whether a worker that runs out of work looks again for some microseconds before it sleeps; by default where
+    /// that keeps no other worker from a CPU. See [`Linger`] for an example.
+    pub fn linger(mut self, linger: Linger) -> Self {
+        self.linger = linger;
         self
     }
 

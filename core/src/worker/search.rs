@@ -4,9 +4,10 @@
 //! and run queue, in a walk that starts anywhere. So that nothing waits for ever, every [`FAIRNESS_PERIOD`]th
 //! pick serves one group in rotation first.
 
-use super::Worker;
+use super::{Phase, Worker};
 use crate::counters::bump;
 use crate::group::Group;
+use crate::idle::Search;
 use crate::platform::Platform;
 use crate::run_queue::Steal;
 use crate::task::Task;
@@ -130,6 +131,20 @@ impl<P: Platform> Worker<'_, P> {
         None
     }
 
+    /// Transition 6: whether to look once more, after a pause.
+    pub(super) fn lingers(&self, search: Search) -> bool {
+        let looks = if search == Search::Lingering {
+            self.looks.get()
+        } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
+            self.enter(Phase::Awake(Search::Lingering));
+            self.tag.linger
+        } else {
+            0
+        };
+        self.looks.set(looks.saturating_sub(1));
+        looks > 0
+    }
+
     fn steal_from(&self, victim: &Group<P>) -> Option<Found> {
         if core::ptr::eq(victim, self.group) {
             return None;
@@ -149,11 +164,8 @@ impl<P: Platform> Worker<'_, P> {
         }
     }
 
-    /// Half of what is there at most is moved: the rest is for the others, who take it from here without the heavy
-    /// fence of a steal.
     fn take_from(&self, group: &Group<P>, limit: usize) -> Option<Found> {
-        let half = group.inbox.len() / 2;
-        let (task, moved) = group.inbox.take(&self.queue, half.min(limit))?;
+        let (task, moved) = group.inbox.take(&self.queue, limit)?;
         if !core::ptr::eq(group, self.group) {
             bump(&self.group.counters.stolen, 1 + moved);
         }

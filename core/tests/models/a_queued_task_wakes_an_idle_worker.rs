@@ -31,7 +31,7 @@ plays! {
     two_searching_two_tasks: 2 preemptions, [Searching, Searching], quota 1, submitters [2], at least 500;
     lingering_one_task: 2 preemptions, [Lingering], quota 1, submitters [1], at least 50;
     lingering_two_submitters: 2 preemptions, [Lingering], quota 2, submitters [1, 1], at least 500;
-    lingering_and_asleep_two_tasks: 2 preemptions, [Lingering, Asleep], quota 1, submitters [2], at least 500;
+    lingering_and_asleep_two_tasks: 1 preemptions, [Lingering, Asleep], quota 1, submitters [2], at least 500;
     lingering_and_asleep_two_submitters: 1 preemptions, [Lingering, Asleep], quota 1, submitters [1, 1], at least 500;
     lingering_and_fresh_two_tasks: 1 preemptions, [Lingering, Fresh], quota 1, submitters [2], at least 500;
     two_words_lingering_and_asleep: 1 preemptions, [Lingering, Busy, Asleep], quota 1, submitters [2], at least 500;

@@ -75,6 +75,7 @@ fn played_by<'w>(
 }
 
 fn falls_asleep(worker: &StaticWorker) {
+    while matches!(worker.next(), Next::Linger) {}
     assert!(matches!(worker.next(), Next::Park(_)));
 }
 
