@@ -1,27 +1,47 @@
 //! Who is measured: anything that runs closures on worker threads.
+//!
+//! A contender has *capabilities*, each a trait: [`Spawn`] is to run a closure that nobody waits for. The file of a
+//! capability lists the contenders that have it, so that a row written for it is offered by all of them and by no
+//! other: who cannot do the same work is left out of a row rather than made to do something like it.
+//!
+//! Each is configured as its own users would do it, with the number of workers given and everything else as it comes.
 
 mod parkade;
+mod spawn;
 mod threadpool;
 
 use std::fmt;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use serde::Serialize;
+
+#[cfg(target_os = "linux")]
+pub(crate) use ::parkade::backend::Linux;
+pub(crate) use ::parkade::backend::Std;
 
 pub(crate) use self::parkade::Parkade;
-use crate::cell::{Metric, Options, measure_on, measure_with};
+pub(crate) use self::spawn::{Spawn, SpawnRow, spawners};
+use crate::cell::{Measured, Options};
 
-/// A pool of workers, as far as a row needs to know it.
+/// A pool of workers, as far as every row needs to know it.
 pub(crate) trait Contender: Send + Sync + Sized + 'static {
+    const NAME: Name;
+
     /// Starts a pool with this many workers.
     fn start(workers: u16) -> Result<Self>;
 
-    /// Submits a task that nobody waits for, in the cheapest way that the contender offers; from
-    /// inside a task to the submitting worker's own queue, where there is one.
-    fn spawn(&self, task: impl FnOnce() + Send + 'static);
+    /// Starts a pool that lives as long as the process.
+    ///
+    /// A cell's process ends when it has printed its line, so the pool need not: leaked, it can be named by the
+    /// tasks themselves, and its end is not measured by accident.
+    fn start_for_good(workers: u16) -> Result<&'static Self> {
+        Ok(Box::leak(Box::new(Self::start(workers)?)))
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Name {
     /// Parkade on futexes and membarrier.
     #[cfg(target_os = "linux")]
@@ -30,19 +50,25 @@ pub(crate) enum Name {
     Std,
     /// The threadpool crate: one locked queue, one condition variable.
     Threadpool,
+    /// The least that the row's work costs without any scheduler.
+    Floor,
 }
 
-impl Name {
-    pub(crate) fn all() -> &'static [Self] {
-        Self::value_variants()
-    }
+/// How a contender is measured in a row.
+pub(crate) type Measure = fn(&Options) -> Result<Measured>;
 
-    pub(crate) fn measure(self, options: &Options) -> Result<Vec<Metric>> {
-        match self {
-            #[cfg(target_os = "linux")]
-            Self::Linux => measure_on::<::parkade::backend::Linux>(options),
-            Self::Std => measure_on::<::parkade::backend::Std>(options),
-            Self::Threadpool => measure_with::<threadpool::Threadpool>(options),
+/// That a contender can be measured in a row, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer {
+    pub(crate) contender: Name,
+    pub(crate) measure: Measure,
+}
+
+impl Offer {
+    pub(crate) const fn of<C: Contender>(measure: Measure) -> Self {
+        Self {
+            contender: C::NAME,
+            measure,
         }
     }
 }
