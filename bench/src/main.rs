@@ -1,10 +1,15 @@
 //! The bench program: one process measures one cell and prints it as one line of JSON.
 //!
-//! A *cell* is a row (what is measured), a contender (who is measured) and a number of workers. Each
-//! cell has a process of its own, so that no contender inherits another's threads, heap or caches;
+//! A *cell* is a row (what is measured), a contender (who is measured), a number of workers and a number of
+//! producers. Each cell has a process of its own, so that no contender inherits another's threads, heap or caches;
 //! `cargo xtask bench` interleaves many of them and makes the table.
+//!
+//! Two kinds of files say it all. `contender/` has one file for each contender, and one for each *capability*: what
+//! rows may ask of contenders, and which of them have it. `rows/` has one file for each row: what it is like, its
+//! figures, its floor, and how it is measured with any contender of the capability that it needs.
 
 mod cell;
+mod clocks;
 mod contender;
 mod mark;
 mod rows;
@@ -18,18 +23,15 @@ use clap::Parser;
 enum Bench {
     /// Measure one cell and print it as one line of JSON.
     Cell(cell::Options),
-    /// Print the contenders that this build has, one a line.
-    Contenders,
+    /// Print all rows, as one array of JSON: what they are like, their figures, and who offers them here.
+    Rows,
 }
 
 fn main() -> Result<()> {
-    match Bench::parse() {
-        Bench::Cell(options) => println!("{}", serde_json::to_string(&cell::measure(&options)?)?),
-        Bench::Contenders => {
-            for name in contender::Name::all() {
-                println!("{name}");
-            }
-        }
-    }
+    let line = match Bench::parse() {
+        Bench::Cell(options) => serde_json::to_string(&cell::measure(&options)?)?,
+        Bench::Rows => serde_json::to_string(&rows::listed())?,
+    };
+    println!("{line}");
     Ok(())
 }

@@ -9,49 +9,54 @@ use std::time::Duration;
 use anyhow::Result;
 use cpu_time::ProcessTime;
 
-use crate::cell::Metric;
-use crate::contender::Contender;
+use super::{Page, Shape};
+use crate::cell::{Figure, Measured, Options};
+use crate::contender::{Spawn, SpawnRow, spawners};
 use crate::tally;
+
+pub(super) const PAGE: Page = Page {
+    like: "a desktop program or a quiet server, with its pool waiting for something to do",
+    floor: None,
+    offers: spawners::<Idle>(),
+    shapes: &[Shape::workers(2), Shape::workers(8)],
+    traced_tasks: None,
+    figures: &[PROCESSOR_TIME, VOLUNTARY, INVOLUNTARY],
+};
+
+const PROCESSOR_TIME: Figure = Figure::lower("processor time", "ms").main();
+const VOLUNTARY: Figure = Figure::lower("workers' voluntary switches", "");
+const INVOLUNTARY: Figure = Figure::lower("workers' involuntary switches", "");
 
 /// From the last task to the first look: long enough for every worker to park.
 const SETTLE: Duration = Duration::from_millis(500);
 
-pub(crate) fn measure<C: Contender>(
-    pool: &'static C,
-    workers: u16,
-    seconds: u64,
-) -> Result<Vec<Metric>> {
-    let tasks = u64::from(workers) * 10;
-    for _ in 0..tasks {
-        pool.spawn(tally::count_one);
+struct Idle;
+
+impl SpawnRow for Idle {
+    fn measure<C: Spawn>(options: &Options) -> Result<Measured> {
+        let pool = C::start_for_good(options.workers)?;
+        let tasks = u64::from(options.workers) * 10;
+        for _ in 0..tasks {
+            pool.spawn(tally::task());
+        }
+        tally::wait_for(tasks)?;
+        thread::sleep(SETTLE);
+        let switches_before = switches()?;
+        let cpu = ProcessTime::now();
+        thread::sleep(Duration::from_secs(options.seconds));
+        let cpu = cpu.elapsed();
+        let switches_after = switches()?;
+        let mut measured = Measured::new([PROCESSOR_TIME.of(cpu.as_secs_f64() * 1000.0)]);
+        if let (Some(before), Some(after)) = (switches_before, switches_after) {
+            let voluntary = after.voluntary.saturating_sub(before.voluntary);
+            let involuntary = after.involuntary.saturating_sub(before.involuntary);
+            measured = measured.and([
+                VOLUNTARY.of(voluntary as f64),
+                INVOLUNTARY.of(involuntary as f64),
+            ]);
+        }
+        Ok(measured)
     }
-    tally::wait_for(tasks)?;
-    thread::sleep(SETTLE);
-    let switches_before = switches()?;
-    let cpu = ProcessTime::now();
-    thread::sleep(Duration::from_secs(seconds));
-    let cpu = cpu.elapsed();
-    let switches_after = switches()?;
-    let mut metrics = vec![Metric::new(
-        "processor time",
-        "ms",
-        cpu.as_secs_f64() * 1000.0,
-    )];
-    if let (Some(before), Some(after)) = (switches_before, switches_after) {
-        metrics.extend([
-            Metric::new(
-                "workers' voluntary switches",
-                "",
-                after.voluntary.saturating_sub(before.voluntary) as f64,
-            ),
-            Metric::new(
-                "workers' involuntary switches",
-                "",
-                after.involuntary.saturating_sub(before.involuntary) as f64,
-            ),
-        ]);
-    }
-    Ok(metrics)
 }
 
 /// Context switches, summed over every thread of this process but the main one.
