@@ -6,7 +6,9 @@
 //!
 //! Each is configured as its own users would do it, with the number of workers given and everything else as it comes.
 
+mod hold;
 mod parkade;
+mod poller;
 mod spawn;
 mod threadpool;
 
@@ -20,7 +22,9 @@ use serde::Serialize;
 pub(crate) use ::parkade::backend::Linux;
 pub(crate) use ::parkade::backend::Std;
 
+pub(crate) use self::hold::{Hold, HoldRow, holders};
 pub(crate) use self::parkade::Parkade;
+pub(crate) use self::poller::{Poller, Spin, Yield};
 pub(crate) use self::spawn::{Spawn, SpawnRow, spawners};
 use crate::cell::{Measured, Options};
 
@@ -30,6 +34,14 @@ pub(crate) trait Contender: Send + Sync + Sized + 'static {
 
     /// Starts a pool with this many workers.
     fn start(workers: u16) -> Result<Self>;
+
+    /// Starts a pool whose workers run on these CPUs, to which the calling thread is confined already.
+    ///
+    /// A contender that pins its workers itself does so; the threads of all others inherit the caller's mask, as they
+    /// do when their users start the program with `taskset`.
+    fn start_on(workers: u16, _cpus: &[usize]) -> Result<Self> {
+        Self::start(workers)
+    }
 
     /// Starts a pool that lives as long as the process.
     ///
@@ -50,6 +62,18 @@ pub(crate) enum Name {
     Std,
     /// The threadpool crate: one locked queue, one condition variable.
     Threadpool,
+    /// Threads that spin while they have nothing to do.
+    Spinner,
+    /// Threads that yield while they have nothing to do.
+    Yielder,
+    /// A ticket lock that spins.
+    SpinTicket,
+    /// A mutex that spins.
+    SpinMutex,
+    /// The mutex of `parking_lot`.
+    ParkingLot,
+    /// The mutex of std.
+    StdMutex,
     /// The least that the row's work costs without any scheduler.
     Floor,
 }
@@ -70,6 +94,22 @@ impl Offer {
             contender: C::NAME,
             measure,
         }
+    }
+
+    /// These and those, which are `N` together.
+    pub(crate) const fn all<const N: usize>(these: &[Self], those: &[Self]) -> [Self; N] {
+        assert!(these.len() + those.len() == N, "N is another number");
+        let mut all = [those[0]; N];
+        let mut at = 0;
+        while at < N {
+            all[at] = if at < these.len() {
+                these[at]
+            } else {
+                those[at - these.len()]
+            };
+            at += 1;
+        }
+        all
     }
 }
 

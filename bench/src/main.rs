@@ -11,9 +11,13 @@
 mod cell;
 mod clocks;
 mod contender;
+mod cpus;
 mod mark;
+mod pace;
 mod rows;
 mod tally;
+mod threads;
+mod work;
 
 use anyhow::Result;
 use clap::Parser;

@@ -40,8 +40,18 @@ rows! {
     outside Outside
     /// Many tasks spawned by a task.
     local Local
-    /// No task at all: what a parked pool costs.
+    /// An empty task from outside each ms: what it costs a pool that sleeps in between.
+    trickle Trickle
+    /// Eight tasks of 20 µs from outside each 500 µs: how soon they are done, and at what cost.
+    burst Burst
+    /// No task at all: what a parked pool costs, with everything held that its users hold.
     idle Idle
+    /// A pool that idles beside others on the same CPUs: what it takes from them.
+    overlap Overlap
+    /// Dropping a parked pool: how soon it is gone.
+    stop Stop
+    /// Locks that all threads want: how long each waits.
+    fairness Fairness
     /// One lot without a pool: what skipping needless wakes does to those that come late.
     lot Lot
 }

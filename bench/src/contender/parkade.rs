@@ -1,24 +1,33 @@
 //! Parkade itself, on each of its backends, with one tag for all workers.
 
+use std::future;
+use std::thread;
+use std::time::Duration;
+
 use anyhow::Result;
 use parkade::{Backend, RuntimeOn, Tag};
 
-use super::{Contender, Name, Spawn};
+use super::hold::{Held, never_ends};
+use super::{Contender, Hold, Name, Spawn};
 
 pub(crate) struct Parkade<B: Backend>(RuntimeOn<B>);
 
 /// A backend that has a name here.
 pub(crate) trait Named: Backend {
     const NAME: Name;
+    /// Whether it binds threads to CPUs.
+    const PINS: bool;
 }
 
 #[cfg(target_os = "linux")]
 impl Named for parkade::backend::Linux {
     const NAME: Name = Name::Linux;
+    const PINS: bool = true;
 }
 
 impl Named for parkade::backend::Std {
     const NAME: Name = Name::Std;
+    const PINS: bool = false;
 }
 
 impl<B: Named> Contender for Parkade<B> {
@@ -26,6 +35,17 @@ impl<B: Named> Contender for Parkade<B> {
 
     fn start(workers: u16) -> Result<Self> {
         let tag = Tag::new("bench").workers(usize::from(workers));
+        Ok(Self(RuntimeOn::builder().tag(tag).build()?))
+    }
+
+    fn start_on(workers: u16, cpus: &[usize]) -> Result<Self> {
+        if !B::PINS {
+            return Self::start(workers);
+        }
+        let cpus: Vec<_> = cpus.iter().map(ToString::to_string).collect();
+        let tag = Tag::new("bench")
+            .workers(usize::from(workers))
+            .cpus(cpus.join(","));
         Ok(Self(RuntimeOn::builder().tag(tag).build()?))
     }
 }
@@ -36,5 +56,29 @@ impl<B: Named> Spawn for Parkade<B> {
             // A row that loses a task would wait for it for ever; nothing stops this runtime.
             panic!("a task was refused: {refused}");
         }
+    }
+}
+
+impl<B: Named> Hold for Parkade<B> {
+    fn hold(&'static self) -> Result<Held> {
+        /// When what is timed is due: not while this is measured.
+        const FAR: Duration = Duration::from_secs(3600);
+        let runtime = &self.0;
+        let mut batch = runtime.batch();
+        let pending = batch.spawn(|| ());
+        let joined = batch.spawn(|| ());
+        thread::spawn(|| joined.join());
+        thread::spawn(|| runtime.scope(|_| never_ends()));
+        // A worker runs the task, and the thread waits for it at the end of the scope; or the other way round.
+        thread::spawn(|| runtime.scope(|scope| scope.spawn(never_ends)));
+        thread::spawn(|| parkade::block_on(runtime.spawn_async(future::pending::<()>())));
+        Ok(vec![
+            Box::new(pending),
+            Box::new(batch),
+            Box::new(runtime.spawn_async(future::pending::<()>())),
+            Box::new(runtime.after(FAR, || ())?),
+            Box::new(runtime.alarm(FAR, || ())?),
+            Box::new(runtime.every(FAR, || ())?),
+        ])
     }
 }
