@@ -40,6 +40,14 @@ rows! {
     outside Outside
     /// Many tasks spawned by a task.
     local Local
+    /// Tasks that each spawn two more.
+    tree Tree
+    /// The same load on ever more workers.
+    scale Scale
+    /// Two closures at once, over and over.
+    join Join
+    /// A loop over a slice.
+    foreach Foreach
     /// An empty task from outside each ms: what it costs a pool that sleeps in between.
     trickle Trickle
     /// Eight tasks of 20 µs from outside each 500 µs: how soon they are done, and at what cost.
