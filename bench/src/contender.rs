@@ -24,6 +24,7 @@ mod rusty_pool;
 mod spawn;
 mod threadpool;
 mod tokio;
+mod two_pools;
 
 use std::fmt;
 
@@ -44,6 +45,7 @@ pub(crate) use self::in_place::InPlace;
 pub(crate) use self::parkade::Parkade;
 pub(crate) use self::poller::{Poller, Spin, Yield};
 pub(crate) use self::spawn::{Spawn, SpawnRow, spawners};
+pub(crate) use self::two_pools::{TwoPools, TwoPoolsRow, two_pools};
 use crate::cell::{Measured, Options};
 
 /// A pool of workers, as far as every row needs to know it.

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use parkade::{Backend, RuntimeOn, Tag};
+use parkade::{Backend, Refused, RuntimeOn, Tag, TagRef};
 
 use super::hold::{Held, never_ends};
-use super::{Contender, ForEach, ForkJoin, Hold, Name, Spawn};
+use super::{Contender, ForEach, ForkJoin, Hold, Name, Spawn, TwoPools};
 
 pub(crate) struct Parkade<B: Backend>(RuntimeOn<B>);
 
@@ -52,10 +52,14 @@ impl<B: Named> Contender for Parkade<B> {
 
 impl<B: Named> Spawn for Parkade<B> {
     fn spawn(&self, task: impl FnOnce() + Send + 'static) {
-        if let Err(refused) = self.0.spawn_detached(task) {
-            // A row that loses a task would wait for it for ever; nothing stops this runtime.
-            panic!("a task was refused: {refused}");
-        }
+        accepted(self.0.spawn_detached(task));
+    }
+}
+
+fn accepted<F>(spawned: std::result::Result<(), Refused<F>>) {
+    if let Err(refused) = spawned {
+        // A row that loses a task would wait for it for ever; nothing stops this runtime.
+        panic!("a task was refused: {refused}");
     }
 }
 
@@ -115,5 +119,33 @@ impl<B: Named> ForEach for Parkade<B> {
     fn for_each_alone<T: Sync>(&self, items: &[T], body: impl Fn(&T) + Sync + Send) {
         self.0
             .chunks(items, 1, |part: &[T]| part.iter().for_each(&body));
+    }
+}
+
+/// Two tags of one runtime, which lives as long as the process.
+pub(crate) struct TwoTags<B: Backend> {
+    first: TagRef<'static, B>,
+    second: TagRef<'static, B>,
+}
+
+impl<B: Named> TwoPools for TwoTags<B> {
+    const NAME: Name = B::NAME;
+
+    fn start_two(workers: u16) -> Result<Self> {
+        let tags = ["first", "second"].map(|name| Tag::new(name).workers(usize::from(workers)));
+        let runtime: &'static RuntimeOn<B> =
+            Box::leak(Box::new(RuntimeOn::builder().tags(tags).build()?));
+        Ok(Self {
+            first: runtime.tag("first")?,
+            second: runtime.tag("second")?,
+        })
+    }
+
+    fn spawn_in_first(&self, task: impl FnOnce() + Send + 'static) {
+        accepted(self.first.spawn_detached(task));
+    }
+
+    fn spawn_in_second(&self, task: impl FnOnce() + Send + 'static) {
+        accepted(self.second.spawn_detached(task));
     }
 }
