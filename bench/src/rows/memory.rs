@@ -5,7 +5,8 @@
 //!
 //! **Bytes per task.** Every worker is held inside a task; then 2^20 tasks are queued from outside, each a closure that has
 //! captured one pointer, and it is counted what the process has asked its allocator for meanwhile: the task itself, its
-//! place in the queue, and whatever the queue grew to. *Held* is what was not given back by then. The number of tasks is
+//! place in the queue, and whatever the queue grew to. A queue that is reallocated counts with what it grew by. *Held* is
+//! what was not given back by then. The number of tasks is
 //! that at which a doubling queue is full if it holds nothing else, and half empty if it holds one thing more.
 //!
 //! **Resident bytes.** Before that, the pool runs one task on every worker, parks, and what is resident is compared with
