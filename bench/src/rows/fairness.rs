@@ -19,7 +19,8 @@
 //! `OsLock` of each backend's `platform.rs`). Workers are threads like others: whoever holds an inbox's lock may be off
 //! its processor for a whole time slice, and with more threads than processors often is. A lock that spins then burns
 //! the slices of all who wait, and a ticket lock makes everyone wait for whoever is next in line and is not running:
-//! with 8 threads on 2 processors that shows in the longest and in the typical wait. Under the lock nothing is done
+//! with 8 threads on 2 processors that shows in the rare and the longest waits, and in how much longer it is from one
+//! lock to the next. Under the lock nothing is done
 //! but a push or the taking of a batch, so that the unfairness of std's mutex has no long hold to be unfair with. Kernel code,
 //! which cannot be descheduled under a lock, brings a spinning lock by way of the same trait.
 
