@@ -70,3 +70,23 @@ pub(crate) fn run_counting() -> Result<ExitStatus> {
         .status()
         .with_context(|| format!("running {}", counting.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_was_requested_and_is_not_held() -> Result<()> {
+        const LARGE: u64 = 1 << 30;
+        let before = Allocated::so_far()?;
+        let kept = black_box(Vec::<u8>::with_capacity(LARGE as usize));
+        let kept_only = Allocated::so_far()?.since(before);
+        drop(kept);
+        let none = Allocated::so_far()?.since(before);
+        // Other tests allocate meanwhile, but nothing as large.
+        assert!(kept_only.held() >= LARGE / 2, "{kept_only:?}");
+        assert!(none.requested >= LARGE, "{none:?}");
+        assert!(none.held() < LARGE / 2, "{none:?}");
+        Ok(())
+    }
+}

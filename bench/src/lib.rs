@@ -26,6 +26,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
+/// Tests measure the row that is about bytes as well.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::INSTRUMENTED_SYSTEM;
+
 /// Measures schedulers, one cell a process.
 #[derive(Debug, Parser)]
 enum Bench {

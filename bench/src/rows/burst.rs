@@ -86,6 +86,8 @@ impl SpawnRow for Bursts {
 }
 
 fn floor(options: &Options) -> Result<Measured> {
+    /// In place of the number of bursts, at the end.
+    const NO_MORE: u64 = u64::MAX;
     static GIVEN: AtomicU64 = AtomicU64::new(0);
     let burst: &'static Burst = Box::leak(Box::new(Burst::new()));
     let workers = u64::from(options.workers);
@@ -94,17 +96,22 @@ fn floor(options: &Options) -> Result<Measured> {
         thread::spawn(move || {
             let mut taken = 0;
             loop {
-                while GIVEN.load(Ordering::Acquire) == taken {
-                    hint::spin_loop();
+                match GIVEN.load(Ordering::Acquire) {
+                    NO_MORE => return,
+                    given if given == taken => hint::spin_loop(),
+                    _ => {
+                        taken += 1;
+                        own.clone().for_each(|_| burst.run_one());
+                    }
                 }
-                taken += 1;
-                own.clone().for_each(|_| burst.run_one());
             }
         });
     }
-    bursts(options, burst, || {
+    let measured = bursts(options, burst, || {
         GIVEN.fetch_add(1, Ordering::Release);
-    })
+    });
+    GIVEN.store(NO_MORE, Ordering::Release);
+    measured
 }
 
 /// A burst that is under way: what its tasks write.

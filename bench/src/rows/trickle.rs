@@ -78,12 +78,13 @@ fn floor(options: &Options) -> Result<Measured> {
 /// Submits a task each millisecond.
 fn trickle(options: &Options, submit: impl Fn()) -> Result<Measured> {
     let tasks = options.tasks.unwrap_or(1000);
+    let ran = tally::counted();
     let mut pace = Pace::new(APART);
     for _ in 0..WARM_UP {
         pace.wait();
         submit();
     }
-    tally::wait_for(WARM_UP)?;
+    tally::wait_for(ran + WARM_UP)?;
     thread::sleep(SETTLE);
     let switches = threads::switches()?;
     mark::begin();
@@ -92,7 +93,7 @@ fn trickle(options: &Options, submit: impl Fn()) -> Result<Measured> {
         pace.wait();
         submit();
     }
-    tally::wait_for(WARM_UP + tasks)?;
+    tally::wait_for(ran + WARM_UP + tasks)?;
     thread::sleep(SETTLE);
     let cpu = cpu.elapsed();
     mark::end();
