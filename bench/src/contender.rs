@@ -15,13 +15,16 @@ mod channel;
 mod chili;
 mod for_each;
 mod fork_join;
+mod hold;
 mod in_place;
 mod parkade;
+mod poller;
 mod rayon;
 mod rusty_pool;
 mod spawn;
 mod threadpool;
 mod tokio;
+mod two_pools;
 
 use std::fmt;
 
@@ -37,9 +40,12 @@ pub(crate) use ::parkade::backend::Std;
 pub(crate) use self::by_hand::ByHand;
 pub(crate) use self::for_each::{ForEach, ForEachRow, loopers};
 pub(crate) use self::fork_join::{ForkJoin, ForkJoinRow, fork_joiners};
+pub(crate) use self::hold::{Hold, HoldRow, holders};
 pub(crate) use self::in_place::InPlace;
 pub(crate) use self::parkade::Parkade;
+pub(crate) use self::poller::{Poller, Spin, Yield};
 pub(crate) use self::spawn::{Spawn, SpawnRow, spawners};
+pub(crate) use self::two_pools::{TwoPools, TwoPoolsRow, two_pools};
 use crate::cell::{Measured, Options};
 
 /// A pool of workers, as far as every row needs to know it.
@@ -48,6 +54,14 @@ pub(crate) trait Contender: Send + Sync + Sized + 'static {
 
     /// Starts a pool with this many workers.
     fn start(workers: u16) -> Result<Self>;
+
+    /// Starts a pool whose workers run on these CPUs, to which the calling thread is confined already.
+    ///
+    /// A contender that pins its workers itself does so; the threads of all others inherit the caller's mask, as they
+    /// do when their users start the program with `taskset`.
+    fn start_on(workers: u16, _cpus: &[usize]) -> Result<Self> {
+        Self::start(workers)
+    }
 
     /// Starts a pool that lives as long as the process.
     ///
@@ -80,6 +94,18 @@ pub(crate) enum Name {
     RustyPool,
     /// Chili: fork-join by heartbeat.
     Chili,
+    /// Threads that spin while they have nothing to do.
+    Spinner,
+    /// Threads that yield while they have nothing to do.
+    Yielder,
+    /// A ticket lock that spins.
+    SpinTicket,
+    /// A mutex that spins.
+    SpinMutex,
+    /// The mutex of `parking_lot`.
+    ParkingLot,
+    /// The mutex of std.
+    StdMutex,
     /// The least that the row's work costs without any scheduler.
     Floor,
 }
@@ -100,6 +126,22 @@ impl Offer {
             contender: C::NAME,
             measure,
         }
+    }
+
+    /// These and those, which are `N` together.
+    pub(crate) const fn all<const N: usize>(these: &[Self], those: &[Self]) -> [Self; N] {
+        assert!(these.len() + those.len() == N, "N is another number");
+        let mut all = [those[0]; N];
+        let mut at = 0;
+        while at < N {
+            all[at] = if at < these.len() {
+                these[at]
+            } else {
+                those[at - these.len()]
+            };
+            at += 1;
+        }
+        all
     }
 }
 

@@ -48,10 +48,31 @@ rows! {
     join Join
     /// A loop over a slice.
     foreach Foreach
-    /// No task at all: what a parked pool costs.
+    /// An empty task from outside each ms: what it costs a pool that sleeps in between.
+    trickle Trickle
+    /// Eight tasks of 20 µs from outside each 500 µs: how soon they are done, and at what cost.
+    burst Burst
+    /// No task at all: what a parked pool costs, with everything held that its users hold.
     idle Idle
+    /// One tag, or pool, while another is flooded: how soon a task starts.
+    tags Tags
+    /// A pool that idles beside others on the same CPUs: what it takes from them.
+    overlap Overlap
+    /// Bytes per queued task, and of a pool that is only there.
+    memory Memory
+    /// Dropping a parked pool: how soon it is gone.
+    stop Stop
+    /// Locks that all threads want: how long each waits.
+    fairness Fairness
     /// One lot without a pool: what skipping needless wakes does to those that come late.
     lot Lot
+}
+
+impl Row {
+    /// Whether it needs the program that counts allocations.
+    pub(crate) fn counts_bytes(self) -> bool {
+        self == Self::Memory
+    }
 }
 
 /// What there is to know about a row.

@@ -7,7 +7,8 @@ use std::thread;
 use anyhow::Result;
 use crossbeam_channel::{Sender, unbounded};
 
-use super::{Contender, Name, Spawn};
+use super::hold::Held;
+use super::{Contender, Hold, Name, Spawn};
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -31,5 +32,11 @@ impl Spawn for Channel {
         if self.0.send(Box::new(task)).is_err() {
             panic!("a task was refused: no thread is left that receives");
         }
+    }
+}
+
+impl Hold for Channel {
+    fn hold(&'static self) -> Result<Held> {
+        Ok(vec![Box::new(self.0.clone())])
     }
 }

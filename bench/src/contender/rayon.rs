@@ -3,11 +3,14 @@
 //! A pool of its own rather than the global one, so that the number of workers is ours; everything else is its
 //! default. A spawn inside a task goes to the deque of its worker.
 
+use std::thread;
+
 use anyhow::Result;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{Contender, ForEach, ForkJoin, Name, Spawn};
+use super::hold::{Held, never_ends};
+use super::{Contender, ForEach, ForkJoin, Hold, Name, Spawn};
 
 pub(crate) struct Rayon(ThreadPool);
 
@@ -58,5 +61,14 @@ impl ForEach for Rayon {
     fn for_each_alone<T: Sync>(&self, items: &[T], body: impl Fn(&T) + Sync + Send) {
         self.0
             .install(|| items.par_iter().with_max_len(1).for_each(body));
+    }
+}
+
+impl Hold for Rayon {
+    fn hold(&'static self) -> Result<Held> {
+        thread::spawn(|| self.0.in_place_scope(|_| never_ends()));
+        // A worker runs the task, and the thread waits for it at the end of the scope.
+        thread::spawn(|| self.0.in_place_scope(|scope| scope.spawn(|_| never_ends())));
+        Ok(Held::new())
     }
 }

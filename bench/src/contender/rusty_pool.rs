@@ -3,12 +3,14 @@
 //! Core size and largest size are both the number of workers, so that they stay, and they are started at once as
 //! those of the others are. Its support for futures is left out: no row needs it.
 
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use rusty_pool::ThreadPool;
 
-use super::{Contender, Name, Spawn};
+use super::hold::{Held, never_ends};
+use super::{Contender, Hold, Name, Spawn};
 
 pub(crate) struct RustyPool(ThreadPool);
 
@@ -27,5 +29,13 @@ impl Contender for RustyPool {
 impl Spawn for RustyPool {
     fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         self.0.execute(task);
+    }
+}
+
+impl Hold for RustyPool {
+    fn hold(&'static self) -> Result<Held> {
+        let pending = self.0.evaluate(never_ends);
+        thread::spawn(|| pending.await_complete());
+        Ok(Held::new())
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use threadpool::ThreadPool;
 
-use super::{Contender, Name, Spawn};
+use super::{Contender, Hold, Name, Spawn};
 
 pub(crate) struct Threadpool(ThreadPool);
 
@@ -20,3 +20,5 @@ impl Spawn for Threadpool {
         self.0.execute(task);
     }
 }
+
+impl Hold for Threadpool {}

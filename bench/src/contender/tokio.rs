@@ -4,10 +4,13 @@
 //! that is ready at once. A spawn by way of the runtime inside a task goes to the ring of its worker, as
 //! `tokio::spawn` does, for the runtime knows its own threads.
 
+use std::{future, thread};
+
 use anyhow::Result;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Contender, Name, Spawn};
+use super::hold::Held;
+use super::{Contender, Hold, Name, Spawn};
 
 pub(crate) struct Tokio(Runtime);
 
@@ -23,5 +26,13 @@ impl Contender for Tokio {
 impl Spawn for Tokio {
     fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         drop(self.0.spawn(async move { task() }));
+    }
+}
+
+impl Hold for Tokio {
+    fn hold(&'static self) -> Result<Held> {
+        let pending = self.0.spawn(future::pending::<()>());
+        thread::spawn(|| self.0.block_on(self.0.spawn(future::pending::<()>())));
+        Ok(vec![Box::new(pending), Box::new(self.0.enter())])
     }
 }
