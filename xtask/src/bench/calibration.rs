@@ -1,0 +1,215 @@
+//! Whether the machine was busy with something else, by a measurement that no contender is part of.
+//!
+//! The load average is judged before anything is built only: afterwards the build and the cells themselves make it. So the same
+//! fixed piece of work, the *spin*, is timed before the first cell and after each round, on every CPU at once, and
+//! the time until the last CPU has finished is divided by the least *processor* time that the spin ever took in
+//! this run. On a quiet machine this *stretch* is close to 1. A neighbour that takes a CPU for a part of the time
+//! stretches the wall time, and so does a machine that is clocked down half-way, but neither shortens the least
+//! processor time.
+//!
+//! What follows from it:
+//!
+//! * A stretch above [`BOUND`], or a load average above half the CPUs before the first cell, is reported as
+//!   *the machine was busy*.
+//! * Then every spread that is shown, compared or judged is widened by the worst stretch `s` of the run: from
+//!   `lowest–highest` to `lowest / s – highest × s`. A neighbour that lengthened the spin by `s` may have made a
+//!   figure so much worse, or an other contender's so much worse before it. Counts are widened too: how often
+//!   somebody sleeps depends on who runs when. Medians stay as they were measured.
+//! * A quiet run's spreads are shown as they were measured.
+//!
+//! What it cannot see: a neighbour that comes and goes between two spins (its round shows a spread of its own),
+//! and a host that slows the machine evenly from beginning to end.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cpu_time::ThreadTime;
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Load, cpus};
+
+/// A stretch above this says that somebody else was at work. Timer ticks and the start of threads stay below.
+pub(super) const BOUND: f64 = 1.15;
+
+/// Steps of the spin: some 100 ms on a processor of these years, many times a scheduler's slice.
+const STEPS: u64 = 40_000_000;
+
+/// How the spin went at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Spin {
+    /// From the start on all CPUs to the end on the last, in milliseconds.
+    wall_ms: f64,
+    /// The least processor time among the CPUs, in milliseconds.
+    cpu_ms: f64,
+}
+
+/// What the machine was doing around the cells.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Calibration {
+    load_before: Load,
+    cpus: usize,
+    spins: Vec<Spin>,
+}
+
+impl Calibration {
+    /// Begins to watch the machine, which had this load.
+    pub(super) fn begin(load_before: Load) -> Result<Self> {
+        let mut this = Self {
+            load_before,
+            cpus: cpus(),
+            spins: Vec::new(),
+        };
+        // The first may be what clocks the processor up.
+        spin(this.cpus)?;
+        this.look()?;
+        Ok(this)
+    }
+
+    /// Times the spin once more.
+    pub(super) fn look(&mut self) -> Result<()> {
+        self.spins.push(spin(self.cpus)?);
+        Ok(())
+    }
+
+    /// The worst wall time over the least processor time, at least 1.
+    pub(super) fn stretch(&self) -> f64 {
+        let walls = self.spins.iter().map(|spin| spin.wall_ms);
+        let least = self
+            .spins
+            .iter()
+            .map(|spin| spin.cpu_ms)
+            .fold(f64::INFINITY, f64::min);
+        (walls.fold(0.0, f64::max) / least).max(1.0)
+    }
+
+    /// By what a spread is widened: 1 when the machine was quiet.
+    pub(super) fn widening(&self) -> f64 {
+        if self.busy().is_some() {
+            self.stretch()
+        } else {
+            1.0
+        }
+    }
+
+    /// Says in words that the machine was busy, if it was.
+    pub(super) fn busy(&self) -> Option<String> {
+        let mut reasons = Vec::new();
+        if self.load_before.is_high(self.cpus) {
+            reasons.push(format!(
+                "before the first cell (load {} on {} CPUs)",
+                self.load_before, self.cpus
+            ));
+        }
+        let stretch = self.stretch();
+        if stretch > BOUND {
+            reasons.push(format!(
+                "during the run (a fixed piece of work took up to {stretch:.2} times its processor time)"
+            ));
+        }
+        (!reasons.is_empty()).then(|| format!("the machine was busy {}", reasons.join(" and ")))
+    }
+
+    #[cfg(test)]
+    pub(super) fn fixture(load: f64, spins: &[(f64, f64)]) -> Self {
+        let spins = spins
+            .iter()
+            .map(|&(wall_ms, cpu_ms)| Spin { wall_ms, cpu_ms });
+        Self {
+            load_before: Load::fixture(load),
+            cpus: 2,
+            spins: spins.collect(),
+        }
+    }
+}
+
+fn spin(cpus: usize) -> Result<Spin> {
+    let together = Barrier::new(cpus);
+    let times: Option<Vec<(Instant, Instant, Duration)>> = thread::scope(|threads| {
+        let spinning: Vec<_> = (0..cpus)
+            .map(|_| {
+                threads.spawn(|| {
+                    together.wait();
+                    let started = Instant::now();
+                    let cpu = ThreadTime::now();
+                    work();
+                    (started, Instant::now(), cpu.elapsed())
+                })
+            })
+            .collect();
+        spinning
+            .into_iter()
+            .map(|thread| thread.join().ok())
+            .collect()
+    });
+    let times = times.context("a calibrating thread panicked")?;
+    let started = times.iter().map(|time| time.0).min();
+    let ended = times.iter().map(|time| time.1).max();
+    let cpu = times.iter().map(|time| time.2).min();
+    let wall = started.zip(ended).map(|(started, ended)| ended - started);
+    let ms = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1000.0;
+    Ok(Spin {
+        wall_ms: ms(wall),
+        cpu_ms: ms(cpu),
+    })
+}
+
+/// A chain of steps each of which needs the one before.
+fn work() {
+    let mut state = black_box(1_u64);
+    for _ in 0..STEPS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    black_box(state);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_machine_widens_nothing() {
+        let quiet = Calibration::fixture(0.4, &[(100.0, 99.0), (104.0, 100.0)]);
+        assert_eq!(quiet.busy(), None);
+        assert_eq!(quiet.widening(), 1.0);
+    }
+
+    #[test]
+    fn a_neighbour_during_the_run_is_said_and_widens() {
+        let busy = Calibration::fixture(0.4, &[(101.0, 100.0), (150.0, 100.0), (102.0, 101.0)]);
+        assert_eq!(busy.widening(), 1.5);
+        assert_eq!(
+            busy.busy().as_deref(),
+            Some(
+                "the machine was busy during the run \
+                 (a fixed piece of work took up to 1.50 times its processor time)"
+            )
+        );
+    }
+
+    #[test]
+    fn a_neighbour_from_beginning_to_end_is_seen_although_all_spins_are_alike() {
+        assert!(
+            Calibration::fixture(0.0, &[(200.0, 100.0), (200.0, 100.0)])
+                .busy()
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn a_load_before_the_first_cell_is_said() {
+        let busy = Calibration::fixture(1.5, &[(100.0, 100.0)]).busy();
+        assert!(busy.is_some_and(|why| why.contains("load 1.50 on 2 CPUs")));
+    }
+
+    #[test]
+    fn a_spin_takes_at_least_its_processor_time() -> Result<()> {
+        let spin = spin(1)?;
+        assert!(spin.cpu_ms > 0.0 && spin.wall_ms >= spin.cpu_ms, "{spin:?}");
+        Ok(())
+    }
+}
