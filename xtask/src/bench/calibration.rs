@@ -13,8 +13,8 @@
 //!   *the machine was busy*.
 //! * Then every spread that is shown, compared or judged is widened by the worst stretch `s` of the run: from
 //!   `lowest–highest` to `lowest / s – highest × s`. A neighbour that lengthened the spin by `s` may have made a
-//!   figure so much worse, or an other contender's so much worse before it. Counts are widened too: how often
-//!   somebody sleeps depends on who runs when. Medians stay as they were measured.
+//!   figure so much worse, or another contender's so much worse before it. Medians stay as they were measured, and so
+//!   do sizes and calls per task, which no neighbour changes.
 //! * A quiet run's spreads are shown as they were measured.
 //!
 //! What it cannot see: a neighbour that comes and goes between two spins (its round shows a spread of its own),
@@ -34,8 +34,9 @@ use super::facts::{Load, cpus};
 /// A stretch above this says that somebody else was at work. Timer ticks and the start of threads stay below.
 pub(super) const BOUND: f64 = 1.15;
 
-/// Steps of the spin: some 100 ms on a processor of these years, many times a scheduler's slice.
-const STEPS: u64 = 40_000_000;
+/// Steps of the spin: some 100 ms in this unoptimised build on a processor of these years, many times a scheduler's
+/// slice.
+const STEPS: u64 = 8_000_000;
 
 /// How the spin went at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

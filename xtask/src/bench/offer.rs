@@ -75,6 +75,14 @@ pub(super) struct Figure {
     pub(super) main: bool,
 }
 
+impl Figure {
+    /// Whether a neighbour on the machine changes it: a time, a ratio of times, a number of switches. Sizes and calls
+    /// per task are what they are.
+    pub(super) fn depends_on_neighbours(&self) -> bool {
+        !self.unit.starts_with('/') && !self.unit.starts_with("byte") && !self.unit.ends_with("iB")
+    }
+}
+
 /// "start p50, ns", or the name alone.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,6 +173,20 @@ mod tests {
         let shown =
             [(1, 1), (2, 4)].map(|(workers, producers)| Shape { workers, producers }.to_string());
         assert_eq!(shown, ["1 worker", "2 workers, 4 producers"]);
+    }
+
+    #[test]
+    fn a_neighbour_lengthens_times_and_no_sizes() {
+        let depends = ["ns/task", "", "tasks/µs", "/task", "bytes", "MiB"].map(|unit| {
+            let figure = Figure {
+                name: String::new(),
+                unit: unit.to_owned(),
+                better: Better::Lower,
+                main: true,
+            };
+            figure.depends_on_neighbours()
+        });
+        assert_eq!(depends, [true, true, true, false, false, false]);
     }
 
     #[test]

@@ -190,6 +190,8 @@ impl Lines<'_> {
         let svg = draw(CURVES_HEIGHT, |area| {
             let mut chart = ChartBuilder::on(area)
                 .margin(8)
+                // Half of the last label.
+                .margin_right(28)
                 .x_label_area_size(24)
                 .y_label_area_size(48)
                 .build_cartesian_2d(x, y)?;

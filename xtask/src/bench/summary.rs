@@ -116,6 +116,11 @@ impl Section {
             .collect();
         let figures = offer.figures.iter().cloned().chain(strace::figures());
         let figures = figures.filter_map(|figure| {
+            let widening = if figure.depends_on_neighbours() {
+                widening
+            } else {
+                1.0
+            };
             let spreads = contenders.iter().filter_map(|name| {
                 let own = cells.iter().filter(|cell| cell.contender == *name);
                 let metrics = own.flat_map(|cell| &cell.metrics);
