@@ -79,7 +79,6 @@ pub(crate) struct Figure {
 /// Which values of a figure are the good ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(dead_code, reason = "rows to come have such figures")]
 pub(crate) enum Better {
     Lower,
     Higher,
@@ -97,7 +96,6 @@ impl Figure {
     }
 
     /// A figure of which more is better.
-    #[allow(dead_code, reason = "rows to come have such figures")]
     pub(crate) const fn higher(name: &'static str, unit: &'static str) -> Self {
         Self {
             better: Better::Higher,

@@ -30,10 +30,16 @@ impl Clocks {
 
     /// [`UNTIL_ALL_RAN`] and [`PROCESSOR_TIME`], when so many tasks have run.
     pub(crate) fn all_ran(&self, tasks: u64) -> [Metric; 2] {
-        let wall = self.wall.elapsed();
+        self.per(tasks, UNTIL_ALL_RAN, PROCESSOR_TIME)
+    }
+
+    /// Both clocks as nanoseconds for each of so many.
+    pub(crate) fn per(&self, number: u64, wall: Figure, processor: Figure) -> [Metric; 2] {
+        let took = self.wall.elapsed();
+        let cost = self.processor.elapsed();
         [
-            UNTIL_ALL_RAN.of(per_task(wall, tasks)),
-            PROCESSOR_TIME.of(per_task(self.processor.elapsed(), tasks)),
+            wall.of(per_task(took, number)),
+            processor.of(per_task(cost, number)),
         ]
     }
 

@@ -5,10 +5,23 @@
 //! other: who cannot do the same work is left out of a row rather than made to do something like it.
 //!
 //! Each is configured as its own users would do it, with the number of workers given and everything else as it comes.
+//!
+//! Forte is missing: its latest release, 1.0.0-beta.2, needs Rust 1.96, and this program is built with 1.95.
 
+mod async_executor;
+#[cfg(test)]
+mod by_hand;
+mod channel;
+mod chili;
+mod for_each;
+mod fork_join;
+mod in_place;
 mod parkade;
+mod rayon;
+mod rusty_pool;
 mod spawn;
 mod threadpool;
+mod tokio;
 
 use std::fmt;
 
@@ -20,6 +33,11 @@ use serde::Serialize;
 pub(crate) use ::parkade::backend::Linux;
 pub(crate) use ::parkade::backend::Std;
 
+#[cfg(test)]
+pub(crate) use self::by_hand::ByHand;
+pub(crate) use self::for_each::{ForEach, ForEachRow, loopers};
+pub(crate) use self::fork_join::{ForkJoin, ForkJoinRow, fork_joiners};
+pub(crate) use self::in_place::InPlace;
 pub(crate) use self::parkade::Parkade;
 pub(crate) use self::spawn::{Spawn, SpawnRow, spawners};
 use crate::cell::{Measured, Options};
@@ -48,8 +66,20 @@ pub(crate) enum Name {
     Linux,
     /// Parkade on a mutex and a condition variable.
     Std,
+    /// Rayon: a deque for each worker, for fork-join and parallel iterators.
+    Rayon,
+    /// Tokio's multi-threaded runtime.
+    Tokio,
+    /// The async-executor crate, run by as many threads.
+    AsyncExecutor,
     /// The threadpool crate: one locked queue, one condition variable.
     Threadpool,
+    /// Threads that receive boxed closures from one channel of crossbeam's.
+    Channel,
+    /// The rusty_pool crate: one channel, and threads that come and go.
+    RustyPool,
+    /// Chili: fork-join by heartbeat.
+    Chili,
     /// The least that the row's work costs without any scheduler.
     Floor,
 }

@@ -40,6 +40,14 @@ rows! {
     outside Outside
     /// Many tasks spawned by a task.
     local Local
+    /// Tasks that each spawn two more.
+    tree Tree
+    /// The same load on ever more workers.
+    scale Scale
+    /// Two closures at once, over and over.
+    join Join
+    /// A loop over a slice.
+    foreach Foreach
     /// No task at all: what a parked pool costs.
     idle Idle
     /// One lot without a pool: what skipping needless wakes does to those that come late.

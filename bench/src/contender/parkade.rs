@@ -3,7 +3,7 @@
 use anyhow::Result;
 use parkade::{Backend, RuntimeOn, Tag};
 
-use super::{Contender, Name, Spawn};
+use super::{Contender, ForEach, ForkJoin, Name, Spawn};
 
 pub(crate) struct Parkade<B: Backend>(RuntimeOn<B>);
 
@@ -36,5 +36,40 @@ impl<B: Named> Spawn for Parkade<B> {
             // A row that loses a task would wait for it for ever; nothing stops this runtime.
             panic!("a task was refused: {refused}");
         }
+    }
+}
+
+impl<B: Named> ForkJoin for Parkade<B> {
+    type Scope<'s> = ();
+
+    fn enter<A, Z, RA, RZ>(&self, first: A, second: Z) -> (RA, RZ)
+    where
+        A: FnOnce(&mut ()) -> RA + Send,
+        Z: FnOnce(&mut ()) -> RZ + Send,
+        RA: Send,
+        RZ: Send,
+    {
+        self.0.join(|| first(&mut ()), || second(&mut ()))
+    }
+
+    fn join<A, Z, RA, RZ>((): &mut (), first: A, second: Z) -> (RA, RZ)
+    where
+        A: FnOnce(&mut ()) -> RA + Send,
+        Z: FnOnce(&mut ()) -> RZ + Send,
+        RA: Send,
+        RZ: Send,
+    {
+        parkade::join(|| first(&mut ()), || second(&mut ()))
+    }
+}
+
+impl<B: Named> ForEach for Parkade<B> {
+    fn for_each<T: Sync>(&self, items: &[T], body: impl Fn(&T) + Sync + Send) {
+        self.0.for_each(items, body);
+    }
+
+    fn for_each_alone<T: Sync>(&self, items: &[T], body: impl Fn(&T) + Sync + Send) {
+        self.0
+            .chunks(items, 1, |part: &[T]| part.iter().for_each(&body));
     }
 }

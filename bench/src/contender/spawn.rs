@@ -4,7 +4,12 @@ use anyhow::Result;
 
 #[cfg(target_os = "linux")]
 use super::Linux;
+use super::async_executor::AsyncExecutor;
+use super::channel::Channel;
+use super::rayon::Rayon;
+use super::rusty_pool::RustyPool;
 use super::threadpool::Threadpool;
+use super::tokio::Tokio;
 use super::{Contender, Offer, Parkade, Std};
 use crate::cell::{Measured, Options};
 
@@ -26,7 +31,12 @@ pub(crate) const fn spawners<R: SpawnRow>() -> &'static [Offer] {
             #[cfg(target_os = "linux")]
             offer::<R, Parkade<Linux>>(),
             offer::<R, Parkade<Std>>(),
+            offer::<R, Rayon>(),
+            offer::<R, Tokio>(),
+            offer::<R, AsyncExecutor>(),
             offer::<R, Threadpool>(),
+            offer::<R, Channel>(),
+            offer::<R, RustyPool>(),
         ]
     }
 }

@@ -24,7 +24,7 @@ pub(super) const PAGE: Page = Page {
     }),
     offers: spawners::<Local>(),
     shapes: &[Shape::workers(1), Shape::workers(2), Shape::workers(8)],
-    traced_tasks: Some(1_000_000),
+    traced_tasks: Some(100_000),
     figures: &[clocks::UNTIL_ALL_RAN, clocks::PROCESSOR_TIME],
 };
 

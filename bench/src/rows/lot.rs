@@ -7,7 +7,7 @@
 //! Scenarios: W14.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -101,10 +101,14 @@ fn serve<B: Backend>(skip: Skip, apart: Duration, requests: u64) -> Result<Histo
     };
     let lot = ParkingLot::new(B::new(FenceChoice::Auto).park(slot), skip);
     let published = Mutex::new(VecDeque::new());
+    // The waiter's own beginning is no part of the wait.
+    let ready = Barrier::new(2);
     let take = || published.lock().ok()?.pop_front();
     thread::scope(|threads| {
         let server = threads.spawn(|| -> Result<Histogram<u64>> {
-            let mut waits = Histogram::new_with_max(LONGEST, 3)?;
+            let waits = Histogram::new_with_max(LONGEST, 3);
+            ready.wait();
+            let mut waits = waits?;
             while waits.len() < requests {
                 let state = lot.state();
                 let Some(came) = take() else {
@@ -120,6 +124,7 @@ fn serve<B: Backend>(skip: Skip, apart: Duration, requests: u64) -> Result<Histo
             }
             Ok(waits)
         });
+        ready.wait();
         let mut due = Instant::now();
         for _ in 0..requests {
             due += apart;
