@@ -2,7 +2,7 @@
 //!
 //! A change is real when the two spreads have no value in common and the medians are more than [`LEAST`] apart.
 //! Spreads that touch are noise, however far the medians are from each other; and a difference below the bound
-//! is not worth a look, however still the machine was. Both spreads are as widened as their runs were busy.
+//! or within the figure's own resolution is not worth a look, however still the machine was. Both spreads are as widened as their runs were busy.
 //! A cell that was measured by another command (more tasks, another length) is not compared.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
-use super::offer::{Better, Shape};
+use super::offer::{Figure, Shape};
 use super::report::Report;
 use super::summary::{Spread, Summary};
 use super::table::shown;
@@ -67,7 +67,7 @@ impl fmt::Display for Place {
 /// A figure at its place.
 struct Found<'a> {
     spread: &'a Spread,
-    better: Better,
+    figure: &'a Figure,
     command: Option<&'a str>,
 }
 
@@ -94,12 +94,17 @@ pub(super) fn compare(then: &Report, now: &Report) -> Comparison {
         match earlier.remove(&place) {
             None => comparison.alone += 1,
             Some(then) if then.command != now.command => comparison.unlike += 1,
-            Some(then) if is_real(then.spread, now.spread) => comparison.changes.push(Change {
-                place,
-                is_better: now.better.prefers(now.spread.median, then.spread.median),
-                then: then.spread.clone(),
-                now: now.spread.clone(),
-            }),
+            Some(then) if is_real(then.spread, now.spread, now.figure.resolution) => {
+                comparison.changes.push(Change {
+                    place,
+                    is_better: now
+                        .figure
+                        .better
+                        .prefers(now.spread.median, then.spread.median),
+                    then: then.spread.clone(),
+                    now: now.spread.clone(),
+                })
+            }
             Some(_) => comparison.same += 1,
         }
     }
@@ -107,10 +112,10 @@ pub(super) fn compare(then: &Report, now: &Report) -> Comparison {
     comparison
 }
 
-fn is_real(then: &Spread, now: &Spread) -> bool {
+fn is_real(then: &Spread, now: &Spread, resolution: f64) -> bool {
     let overlap = then.lowest <= now.highest && now.lowest <= then.highest;
     let apart = (now.median - then.median).abs();
-    !overlap && apart > LEAST * then.median.abs()
+    !overlap && apart > resolution.max(LEAST * then.median.abs())
 }
 
 fn places(summary: &Summary) -> BTreeMap<Place, Found<'_>> {
@@ -128,7 +133,7 @@ fn places(summary: &Summary) -> BTreeMap<Place, Found<'_>> {
                 let own = commands.find(|own| own.contender == spread.contender);
                 let found = Found {
                     spread,
-                    better: line.figure.better,
+                    figure: &line.figure,
                     command: own.map(|own| own.command.as_str()),
                 };
                 places.insert(place, found);

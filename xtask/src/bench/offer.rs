@@ -64,7 +64,7 @@ impl fmt::Display for Shape {
 }
 
 /// A figure that a row prints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) name: String,
     #[serde(default)]
@@ -73,6 +73,9 @@ pub(super) struct Figure {
     /// Whether it is what the row is about: in the short table, and plotted first.
     #[serde(default)]
     pub(super) main: bool,
+    /// A difference of at most so much means nothing, in the figure's unit: what a clock or a timer tick may add.
+    #[serde(default)]
+    pub(super) resolution: f64,
 }
 
 impl Figure {
@@ -183,6 +186,7 @@ mod tests {
                 unit: unit.to_owned(),
                 better: Better::Lower,
                 main: true,
+                resolution: 0.0,
             };
             figure.depends_on_neighbours()
         });

@@ -1,7 +1,8 @@
 //! The table in the README, from a run that is good enough to be quoted.
 //!
 //! A table that people read without its spreads must not be made of noise. So nothing is written when the machine
-//! was busy, or when the spread of a figure that would be shown is wider than [`WIDEST`] of its median.
+//! was busy, or when the spread of a figure that would be shown is wider than [`WIDEST`] of its median
+//! and than the figure's own resolution.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -44,7 +45,7 @@ fn table(report: &Report) -> Result<String> {
         };
         let quoted = Quoted::of(line);
         for spread in quoted.all().into_iter().flatten() {
-            if spread.relative_width() > WIDEST {
+            if spread.relative_width(line.figure.resolution) > WIDEST {
                 too_wide.push(wide(section, line, spread));
             }
         }
@@ -178,6 +179,14 @@ mod tests {
             refusal.contains("lone · 2 workers · start p50 · linux: 80.0–120 around 100"),
             "{refusal}"
         );
+    }
+
+    #[test]
+    fn a_spread_within_the_resolution_is_none() {
+        let mut summary = lone(1.0, &[("linux", [0.01, 0.02, 0.05])]);
+        assert!(table(&report(summary.clone())).is_err());
+        summary.sections[0].figures[0].figure.resolution = 0.1;
+        assert!(table(&report(summary)).is_ok());
     }
 
     #[test]

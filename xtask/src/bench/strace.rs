@@ -87,6 +87,8 @@ pub(super) fn figures() -> [Figure; 2] {
         unit: "/task".to_owned(),
         better: Better::Lower,
         main,
+        // A park may return for no reason.
+        resolution: 0.1,
     })
 }
 

@@ -216,10 +216,11 @@ impl Spread {
         })
     }
 
-    /// How wide the spread is, over the median; infinite for a spread around nothing.
-    pub(super) fn relative_width(&self) -> f64 {
+    /// How wide the spread is, over the median; infinite for a spread around nothing. A width of at most
+    /// `resolution` is none.
+    pub(super) fn relative_width(&self, resolution: f64) -> f64 {
         let width = self.highest - self.lowest;
-        if width == 0.0 {
+        if width <= resolution {
             0.0
         } else {
             width / self.median.abs()
@@ -353,7 +354,7 @@ mod tests {
     #[test]
     fn a_width_around_nothing_is_infinite_unless_there_is_none() {
         let width = |values: [f64; 3]| {
-            lone(1.0, &[("linux", values)]).sections[0].figures[0].spreads[0].relative_width()
+            lone(1.0, &[("linux", values)]).sections[0].figures[0].spreads[0].relative_width(0.0)
         };
         assert_eq!(width([0.0; 3]), 0.0);
         assert_eq!(width([0.0, 0.0, 1.0]), f64::INFINITY);
