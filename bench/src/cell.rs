@@ -1,6 +1,6 @@
 //! One cell: its options, and its result as it is printed.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, value_parser};
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -160,16 +160,71 @@ impl Measured {
 
 pub(crate) fn measure(options: &Options) -> Result<Cell> {
     let Options { row, contender, .. } = *options;
-    let offer = row
-        .page()
+    let page = row.page();
+    let offer = page
         .offers()
         .find(|offer| offer.contender == contender)
         .with_context(|| format!("`{contender}` does not offer the row `{row}`"))?;
+    let measured = (offer.measure)(options)?;
+    for metric in &measured.metrics {
+        // Who reads the rows first would never look for it.
+        let known = page.figures.iter().any(|figure| figure.name == metric.name);
+        ensure!(
+            known,
+            "the row `{row}` does not list its figure `{}`",
+            metric.name
+        );
+    }
     Ok(Cell {
         row,
         contender,
         workers: options.workers,
         producers: options.producers,
-        measured: (offer.measure)(options)?,
+        measured,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+    use crate::tally;
+
+    fn cell(row: Row, contender: contender::Name) -> Result<Cell> {
+        measure(&Options {
+            row,
+            contender,
+            workers: 2,
+            producers: 1,
+            tasks: Some(1),
+            seconds: 1,
+        })
+    }
+
+    #[test]
+    fn a_pair_that_is_not_offered_is_an_error_that_names_it() {
+        let error = cell(Row::Join, contender::Name::Threadpool).expect_err("it has no join");
+        let said = error.to_string();
+        assert_eq!(said, "`threadpool` does not offer the row `join`");
+    }
+
+    #[test]
+    fn every_floor_measures_the_figure_that_ratios_are_made_of() -> Result<()> {
+        let _alone = tally::alone();
+        for row in Row::value_variants() {
+            if row.page().floor.is_none() {
+                continue;
+            }
+            let measured = cell(*row, contender::Name::Floor)?.measured;
+            let main = row.page().figures.iter().find(|figure| figure.main);
+            let name = main.map(|figure| figure.name);
+            let value = measured
+                .metrics
+                .iter()
+                .find(|metric| Some(metric.name) == name);
+            assert!(value.is_some_and(|metric| metric.value > 0.0), "{row}");
+        }
+        Ok(())
+    }
 }
