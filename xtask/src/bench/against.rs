@@ -31,6 +31,8 @@ pub(super) struct Comparison {
     alone: usize,
     /// Figures that were measured by another command.
     unlike: usize,
+    /// Figures that were taken too rarely: calls that were counted in one round only.
+    rare: usize,
     /// How the machines differ, in words.
     differences: Vec<String>,
 }
@@ -88,12 +90,14 @@ pub(super) fn compare(then: &Report, now: &Report) -> Comparison {
         same: 0,
         alone: 0,
         unlike: 0,
+        rare: 0,
         differences: now.facts.differences(&then.facts),
     };
     for (place, now) in places(&now.summary) {
         match earlier.remove(&place) {
             None => comparison.alone += 1,
             Some(then) if then.command != now.command => comparison.unlike += 1,
+            Some(then) if is_rare(then.spread) || is_rare(now.spread) => comparison.rare += 1,
             Some(then) if is_real(then.spread, now.spread, now.figure.resolution) => {
                 comparison.changes.push(Change {
                     place,
@@ -110,6 +114,10 @@ pub(super) fn compare(then: &Report, now: &Report) -> Comparison {
     }
     comparison.alone += earlier.len();
     comparison
+}
+
+fn is_rare(spread: &Spread) -> bool {
+    spread.values.len() < LEAST_ROUNDS as usize
 }
 
 fn is_real(then: &Spread, now: &Spread, resolution: f64) -> bool {
@@ -171,6 +179,7 @@ impl fmt::Display for Comparison {
         let more = [
             (self.alone, "are in one run only"),
             (self.unlike, "were measured by another command"),
+            (self.rare, "were taken too rarely"),
         ];
         for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
             write!(f, "; {number} {what}")?;
@@ -213,7 +222,7 @@ mod tests {
         assert!(slower.contains("+50 %"), "{slower}");
         let throughput = |value| {
             let cell = cell("scale", 2, "linux", "throughput", value);
-            report(Summary::new(&offers(), &[cell], 1.0))
+            report(Summary::new(&offers(), &vec![cell; 3], 1.0))
         };
         let comparison = compare(&throughput(100.0), &throughput(150.0));
         assert!(comparison.changes[0].is_better);
@@ -258,6 +267,16 @@ mod tests {
                 .to_string()
                 .contains("processor: test then, other now")
         );
+    }
+
+    #[test]
+    fn what_was_taken_once_is_not_judged() {
+        let once = |value| {
+            let cell = cell("lone", 2, "linux", "futex calls", value);
+            report(Summary::new(&offers(), &[cell], 1.0))
+        };
+        let comparison = compare(&once(2.0), &once(5.0));
+        assert_eq!((comparison.rare, comparison.changes.len()), (1, 0));
     }
 
     #[test]

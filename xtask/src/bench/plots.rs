@@ -46,7 +46,7 @@ pub(super) fn bars(line: &Line, palette: &Palette) -> Result<String> {
             .x_label_area_size(22)
             .y_label_area_size(102)
             .build_cartesian_2d(
-                Span::new(0.0, highest * 1.25, &steps(highest)),
+                Span::new(0.0, highest * 1.33, &steps(highest)),
                 0.0..f64::from(count),
             )?;
         chart
