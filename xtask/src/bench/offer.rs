@@ -149,7 +149,7 @@ pub(super) mod fixture {
                         {"name":"start p99","unit":"ns","better":"lower","main":false}]},
             {"row":"scale","like":"a bigger machine","floor":null,
              "contenders":["linux","std","rayon"],
-             "shapes":[{"workers":1},{"workers":2},{"workers":64}],"traced_tasks":null,
+             "shapes":[{"workers":1},{"workers":2},{"workers":2,"producers":4},{"workers":64}],"traced_tasks":null,
              "figures":[{"name":"throughput","unit":"tasks/µs","better":"higher","main":true}]},
             {"row":"memory","like":"a flood","floor":null,"contenders":["linux"],
              "shapes":[{"workers":2,"producers":1}],
@@ -167,7 +167,7 @@ mod tests {
     fn what_may_be_left_out_has_a_meaning() {
         let offers = fixture::offers();
         assert_eq!(offers[0].floor.as_deref(), Some("a raw futex hand-over"));
-        assert_eq!(offers[1].shapes[2].producers, 1);
+        assert_eq!(offers[1].shapes[3].producers, 1);
         assert_eq!(offers[2].traced_tasks, None);
     }
 

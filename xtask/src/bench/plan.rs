@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_full_mode_has_every_row_in_every_shape() -> Result<()> {
-        assert_eq!(plan(&offers(), &FULL, &[], &[])?.len(), 6);
+        assert_eq!(plan(&offers(), &FULL, &[], &[])?.len(), 7);
         Ok(())
     }
 

@@ -117,6 +117,9 @@ pub(super) fn scaling(sections: &[&Section], palette: &Palette) -> Result<Option
     let Some(first) = sections.first() else {
         return Ok(None);
     };
+    // Other numbers of producers would be other curves.
+    let like_first = |section: &&&Section| section.shape.producers == first.shape.producers;
+    let sections: Vec<&&Section> = sections.iter().filter(like_first).collect();
     if sections.len() < 3 {
         return Ok(None);
     }
@@ -286,6 +289,9 @@ mod tests {
         };
         assert!(draw(&cells[..2])?.is_none());
         assert!(draw(&cells)?.is_some_and(|svg| svg.contains("64")));
+        let mut producers = cells.clone();
+        producers[1].shape.producers = 4;
+        assert!(draw(&producers)?.is_none());
         Ok(())
     }
 
