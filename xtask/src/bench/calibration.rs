@@ -1,23 +1,26 @@
 //! Whether the machine was busy with something else, by a measurement that no contender is part of.
 //!
-//! The load average is judged before anything is built only: afterwards the build and the cells themselves make it. So the same
-//! fixed piece of work, the *spin*, is timed before the first cell and after each round, on every CPU at once, and
-//! the time until the last CPU has finished is divided by the least *processor* time that the spin ever took in
-//! this run. On a quiet machine this *stretch* is close to 1. A neighbour that takes a CPU for a part of the time
-//! stretches the wall time, and so does a machine that is clocked down half-way, but neither shortens the least
-//! processor time.
+//! The machine is *looked at* before the first cell and after each round, while nothing of the bench runs:
 //!
-//! What follows from it:
+//! 1. This process sleeps for half a second, and the system says how much of the CPUs was used all the same: by others.
+//! 2. A fixed piece of work, the *spin*, is timed on every CPU at once. The time until the last CPU has finished,
+//!    divided by the least *processor* time that the spin ever took in this run, is its *stretch*: close to 1 on a
+//!    quiet machine. A neighbour that takes a CPU for a part of the time stretches the wall time, and so does a machine
+//!    that is clocked down half-way, but neither shortens the least processor time.
 //!
-//! * A stretch above [`BOUND`], or a load average above half the CPUs before the first cell, is reported as
-//!   *the machine was busy*.
+//! The load average is written down and not judged: a minute of it is mostly the build that came before.
+//!
+//! What follows:
+//!
+//! * A stretch above [`BOUND`], or others that used more than [`OTHERS`] of the CPUs, is reported as *the machine was
+//!   busy*.
 //! * Then every spread that is shown, compared or judged is widened by the worst stretch `s` of the run: from
 //!   `lowest–highest` to `lowest / s – highest × s`. A neighbour that lengthened the spin by `s` may have made a
 //!   figure so much worse, or another contender's so much worse before it. Medians stay as they were measured, and so
 //!   do sizes and calls per task, which no neighbour changes.
 //! * A quiet run's spreads are shown as they were measured.
 //!
-//! What it cannot see: a neighbour that comes and goes between two spins (its round shows a spread of its own),
+//! What it cannot see: a neighbour that comes and goes between two looks (its round shows a spread of its own),
 //! and a host that slows the machine evenly from beginning to end.
 
 use std::hint::black_box;
@@ -28,11 +31,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
+use sysinfo::System;
 
 use super::facts::{Load, cpus};
 
 /// A stretch above this says that somebody else was at work. Timer ticks and the start of threads stay below.
 pub(super) const BOUND: f64 = 1.15;
+
+/// More use of all CPUs than this, while the bench sleeps, says the same.
+pub(super) const OTHERS: f64 = 0.15;
+
+/// How long the others are watched.
+const WATCH: Duration = Duration::from_millis(500);
 
 /// Steps of the spin: some 100 ms in this unoptimised build on a processor of these years, many times a scheduler's
 /// slice.
@@ -52,6 +62,8 @@ struct Spin {
 pub(super) struct Calibration {
     load_before: Load,
     cpus: usize,
+    /// What others used of all CPUs at each look, from 0 to 1.
+    others: Vec<f64>,
     spins: Vec<Spin>,
 }
 
@@ -61,6 +73,7 @@ impl Calibration {
         let mut this = Self {
             load_before,
             cpus: cpus(),
+            others: Vec::new(),
             spins: Vec::new(),
         };
         // The first may be what clocks the processor up.
@@ -69,8 +82,9 @@ impl Calibration {
         Ok(this)
     }
 
-    /// Times the spin once more.
+    /// Looks at the machine once more.
     pub(super) fn look(&mut self) -> Result<()> {
+        self.others.push(watch());
         self.spins.push(spin(self.cpus)?);
         Ok(())
     }
@@ -98,32 +112,43 @@ impl Calibration {
     /// Says in words that the machine was busy, if it was.
     pub(super) fn busy(&self) -> Option<String> {
         let mut reasons = Vec::new();
-        if self.load_before.is_high(self.cpus) {
+        let others = self.others.iter().copied().fold(0.0, f64::max);
+        if others > OTHERS {
             reasons.push(format!(
-                "before the first cell (load {} on {} CPUs)",
-                self.load_before, self.cpus
+                "others used up to {:.0} % of its CPUs",
+                others * 100.0
             ));
         }
         let stretch = self.stretch();
         if stretch > BOUND {
             reasons.push(format!(
-                "during the run (a fixed piece of work took up to {stretch:.2} times its processor time)"
+                "a fixed piece of work took up to {stretch:.2} times its processor time"
             ));
         }
-        (!reasons.is_empty()).then(|| format!("the machine was busy {}", reasons.join(" and ")))
+        (!reasons.is_empty()).then(|| format!("the machine was busy: {}", reasons.join(", and ")))
     }
 
     #[cfg(test)]
-    pub(super) fn fixture(load: f64, spins: &[(f64, f64)]) -> Self {
+    pub(super) fn fixture(others: f64, spins: &[(f64, f64)]) -> Self {
         let spins = spins
             .iter()
             .map(|&(wall_ms, cpu_ms)| Spin { wall_ms, cpu_ms });
         Self {
-            load_before: Load::fixture(load),
+            load_before: Load::now(),
             cpus: 2,
+            others: vec![0.0, others],
             spins: spins.collect(),
         }
     }
+}
+
+/// What is used of all CPUs while this process sleeps.
+fn watch() -> f64 {
+    let mut system = System::new();
+    system.refresh_cpu_usage();
+    thread::sleep(WATCH);
+    system.refresh_cpu_usage();
+    f64::from(system.global_cpu_usage()) / 100.0
 }
 
 fn spin(cpus: usize) -> Result<Spin> {
@@ -174,20 +199,20 @@ mod tests {
 
     #[test]
     fn a_quiet_machine_widens_nothing() {
-        let quiet = Calibration::fixture(0.4, &[(100.0, 99.0), (104.0, 100.0)]);
+        let quiet = Calibration::fixture(0.1, &[(100.0, 99.0), (104.0, 100.0)]);
         assert_eq!(quiet.busy(), None);
         assert_eq!(quiet.widening(), 1.0);
     }
 
     #[test]
     fn a_neighbour_during_the_run_is_said_and_widens() {
-        let busy = Calibration::fixture(0.4, &[(101.0, 100.0), (150.0, 100.0), (102.0, 101.0)]);
+        let busy = Calibration::fixture(0.1, &[(101.0, 100.0), (150.0, 100.0), (102.0, 101.0)]);
         assert_eq!(busy.widening(), 1.5);
         assert_eq!(
             busy.busy().as_deref(),
             Some(
-                "the machine was busy during the run \
-                 (a fixed piece of work took up to 1.50 times its processor time)"
+                "the machine was busy: \
+                 a fixed piece of work took up to 1.50 times its processor time"
             )
         );
     }
@@ -202,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn a_load_before_the_first_cell_is_said() {
-        let busy = Calibration::fixture(1.5, &[(100.0, 100.0)]).busy();
-        assert!(busy.is_some_and(|why| why.contains("load 1.50 on 2 CPUs")));
+    fn others_at_one_look_are_said() {
+        let busy = Calibration::fixture(0.6, &[(100.0, 100.0)]).busy();
+        assert!(busy.is_some_and(|why| why.contains("others used up to 60 %")));
     }
 
     #[test]

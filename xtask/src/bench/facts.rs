@@ -9,9 +9,6 @@ use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
 use crate::run::Step;
 
-/// A load per processor above which figures say more about the neighbours than about the contenders.
-const BUSY: f64 = 0.5;
-
 const COMMIT: &str = "commit";
 
 /// The machine, and what was built on it.
@@ -109,26 +106,6 @@ impl Load {
             five: load.five,
             fifteen: load.fifteen,
         }
-    }
-
-    /// Whether so many CPUs are much at work.
-    pub(super) fn is_high(self, cpus: usize) -> bool {
-        self.one > BUSY * cpus as f64
-    }
-
-    #[cfg(test)]
-    pub(super) const fn fixture(one: f64) -> Self {
-        Self {
-            one,
-            five: one,
-            fifteen: one,
-        }
-    }
-}
-
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2}", self.one)
     }
 }
 

@@ -259,7 +259,7 @@ mod tests {
     fn a_busy_run_says_so_first() -> Result<()> {
         let mut busy = report(lone(1.5, &[("linux", [1.0; 3])]));
         busy.busy = Calibration::fixture(0.0, &[(150.0, 100.0)]).busy();
-        assert!(page(&busy)?.contains("the machine was busy during the run"));
+        assert!(page(&busy)?.contains("the machine was busy: a fixed piece"));
         Ok(())
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let facts = Facts::gather()?;
     println!("{facts}");
-    // Before the build, which would be taken for a neighbour.
+    // Before the build, which is much of it afterwards.
     let load = facts::Load::now();
     Step::cargo(
         "build --release --locked --manifest-path bench/Cargo.toml --target-dir bench/target",

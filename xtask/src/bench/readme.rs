@@ -208,7 +208,7 @@ mod tests {
             .map(|error| error.to_string())
             .unwrap_or_default();
         assert!(
-            refusal.contains("the machine was busy during the run"),
+            refusal.contains("the machine was busy: a fixed piece"),
             "{refusal}"
         );
     }
