@@ -70,7 +70,14 @@ impl<P: Platform> Worker<'_, P> {
     #[inline]
     pub(super) fn find(&self) -> Option<Found> {
         let pick = self.picks.get().wrapping_add(1);
+        let found = self.find_for(pick)?;
+        // A look that finds nothing is no pick: the order of those that do must not hang on how many there were.
         self.picks.set(pick);
+        Some(found)
+    }
+
+    #[inline]
+    fn find_for(&self, pick: u32) -> Option<Found> {
         let alone = |task| Found { task, moved: 0 };
         if let Some(task) = self.group.mailbox.pop() {
             return Some(alone(task));

@@ -110,3 +110,13 @@ fn falls_asleep_lingering(worker: &parkade_core::Worker<'_, Script>) {
     lingers(worker);
     falls_asleep(worker);
 }
+
+#[test]
+fn looks_that_find_nothing_are_no_picks() {
+    let (control, _) = control(tag_of(1).linger(20).ageing(16));
+    let worker = &workers(&control, 1)[0];
+    (0..15).for_each(|_| lingers(worker));
+    submit(&control, 1);
+    submit_as(&control, 2, parkade_core::Priority::High);
+    assert_eq!(runs(worker), 2, "this is the first pick, not the 16th");
+}
