@@ -89,9 +89,14 @@ pub struct RunQueue<P: Platform> {
 /// The right to push to and pop from a [`RunQueue`]: at most one exists per queue.
 pub struct Owner<'q, P: Platform> {
     queue: &'q RunQueue<P>,
-    /// A top that was seen once: the true one is never lower, so there is at least as much room.
-    top_seen: Cell<usize>,
+    /// The bottom of a full ring under a top that was seen once: the true one is never lower, so there is at least as
+    /// much room.
+    full_at: Cell<usize>,
 }
+
+/// Where a push has put its task: what its owner takes it back by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(usize);
 
 /// What came of an attempt to steal.
 #[derive(Debug)]
@@ -166,7 +171,11 @@ impl<P: Platform> RunQueue<P> {
             queue: self,
             // Ordering[queue.push.top]: Acquire, as in a push that looks for room: the first pushes may
             // reuse slots below this top without looking again.
-            top_seen: Cell::new(self.top.load(order("queue.push.top", Ordering::Acquire))),
+            full_at: Cell::new(
+                self.top
+                    .load(order("queue.push.top", Ordering::Acquire))
+                    .wrapping_add(self.capacity()),
+            ),
         })
     }
 
@@ -207,7 +216,7 @@ impl<P: Platform> RunQueue<P> {
                 .store(ptr, Ordering::Relaxed);
         });
         if let Steal::Taken(_, moved @ 1..) = stolen {
-            thief.publish(base.wrapping_add(moved));
+            thief.queue.publish(base.wrapping_add(moved));
         }
         stolen
     }
@@ -270,6 +279,15 @@ impl<P: Platform> RunQueue<P> {
         }
     }
 
+    /// Makes the slots below a bottom visible; for the owner.
+    #[inline(always)]
+    fn publish(&self, bottom: usize) {
+        // Ordering[queue.push.bottom]: Release, with `queue.steal.bottom`: the slot and what the task
+        // points to are written before the task can be seen.
+        self.bottom
+            .store(bottom, order("queue.push.bottom", Ordering::Release));
+    }
+
     #[inline(always)]
     fn slot(&self, index: usize) -> &AtomicPtr<()> {
         &self.slots[index & (self.slots.len() - 1)]
@@ -286,22 +304,26 @@ fn distance(top: usize, bottom: usize) -> usize {
 impl<P: Platform> Owner<'_, P> {
     /// Appends a task as the newest.
     ///
-    /// Two stores while there is room.
+    /// Two stores while there is room. Returns the place for [`pop_from`](Owner::pop_from).
     ///
     /// # Errors
     ///
     /// The task itself, when the ring is full.
     #[inline]
-    pub fn push(&self, task: Task) -> Result<(), Task> {
-        let bottom = self.queue.bottom.load(Ordering::Relaxed);
-        if bottom.wrapping_sub(self.top_seen.get()) >= self.queue.capacity() && self.room() == 0 {
+    pub fn push(&self, task: Task) -> Result<Place, Task> {
+        let queue = self.queue;
+        let bottom = queue.bottom.load(Ordering::Relaxed);
+        if bottom == self.full_at.get() && self.is_full() {
             return Err(task);
         }
-        self.queue
-            .slot(bottom)
-            .store(task.into_ptr(), Ordering::Relaxed);
-        self.publish(bottom.wrapping_add(1));
-        Ok(())
+        queue.slot(bottom).store(task.into_ptr(), Ordering::Relaxed);
+        queue.publish(bottom.wrapping_add(1));
+        Ok(Place(bottom))
+    }
+
+    #[cold]
+    fn is_full(&self) -> bool {
+        self.room() == 0
     }
 
     /// Moves the oldest tasks of `source`, at most `limit` and never more than fit, to this ring in
@@ -322,7 +344,7 @@ impl<P: Platform> Owner<'_, P> {
                 .slot(bottom.wrapping_add(offset))
                 .store(task.into_ptr(), Ordering::Relaxed);
         }
-        self.publish(bottom.wrapping_add(count));
+        self.queue.publish(bottom.wrapping_add(count));
         count
     }
 
@@ -353,19 +375,43 @@ impl<P: Platform> Owner<'_, P> {
         }
     }
 
+    /// As [`pop_newest`](Owner::pop_newest), if the newest place is this one; for an owner that knows what it has
+    /// pushed there, so that the word need not be read. True: that task is the owner's.
+    ///
+    /// An owner that has popped the task meanwhile, and pushed another, would take that.
+    #[inline]
+    pub fn pop_from(&self, Place(place): Place) -> bool {
+        self.newest() == place && (self.lower(place) || self.take_if_alone())
+    }
+
+    #[cold]
+    fn take_if_alone(&self) -> bool {
+        self.queue.len() == 1 && self.take_oldest().is_some()
+    }
+
+    /// The index of the newest task, if there is one.
+    #[inline(always)]
+    fn newest(&self) -> usize {
+        self.queue.bottom.load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
     /// The word of the newest task, which a thief may have taken meanwhile.
     pub fn newest_word(&self) -> Option<*mut ()> {
-        let newest = self.queue.bottom.load(Ordering::Relaxed).wrapping_sub(1);
-        let word = || self.queue.slot(newest).load(Ordering::Relaxed);
+        let word = || self.queue.slot(self.newest()).load(Ordering::Relaxed);
         (!self.queue.is_empty()).then(word)
     }
 
-    /// Transition 2, if at least K tasks are left above top.
     #[inline]
     fn pop_far_from_top(&self) -> Option<Task> {
+        let newest = self.newest();
+        let word = || self.queue.slot(newest).load(Ordering::Relaxed);
+        self.lower(newest).then(|| Task::from_ptr(word()))
+    }
+
+    /// Transition 2: true if at least K tasks are left above top, so that the newest is the owner's.
+    #[inline]
+    fn lower(&self, newest: usize) -> bool {
         let queue = self.queue;
-        let bottom = queue.bottom.load(Ordering::Relaxed);
-        let newest = bottom.wrapping_sub(1);
         // Ordering[queue.pop.bottom]: Release, with `queue.steal.bottom`: a thief that reads this
         // bottom must see the slots that earlier pushes filled; a Relaxed store would end their release
         // sequence.
@@ -381,14 +427,21 @@ impl<P: Platform> Owner<'_, P> {
             queue.batch as isize
         };
         if left >= distance {
-            return Some(Task::from_ptr(queue.slot(newest).load(Ordering::Relaxed)));
+            return true;
         }
+        self.restore(newest);
+        false
+    }
+
+    /// On its own, so that a pop that succeeds keeps nothing for it.
+    #[inline(never)]
+    fn restore(&self, newest: usize) {
         // Ordering[queue.pop.restore]: Release, with `queue.steal.bottom`, for the same reason as the
-        // store above.
-        queue
-            .bottom
-            .store(bottom, order("queue.pop.restore", Ordering::Release));
-        None
+        // store of `lower`.
+        self.queue.bottom.store(
+            newest.wrapping_add(1),
+            order("queue.pop.restore", Ordering::Release),
+        );
     }
 
     /// Takes the oldest task by compare-and-swap, as a thief would; no fence, because the owner knows
@@ -443,17 +496,9 @@ impl<P: Platform> Owner<'_, P> {
             .queue
             .top
             .load(order("queue.push.top", Ordering::Acquire));
-        self.top_seen.set(top);
-        self.queue.capacity() - distance(top, bottom)
-    }
-
-    #[inline(always)]
-    fn publish(&self, bottom: usize) {
-        // Ordering[queue.push.bottom]: Release, with `queue.steal.bottom`: the slot and what the task
-        // points to are written before the task can be seen.
-        self.queue
-            .bottom
-            .store(bottom, order("queue.push.bottom", Ordering::Release));
+        let capacity = self.queue.capacity();
+        self.full_at.set(top.wrapping_add(capacity));
+        capacity - distance(top, bottom)
     }
 
     /// The queue that this is the owner's side of.

@@ -25,6 +25,7 @@ pub struct Task {
 
 impl Task {
     /// Wraps a pointer. Any value is allowed, null included.
+    #[inline]
     pub const fn from_ptr(ptr: *mut ()) -> Self {
         Self {
             word: AtomicPtr::new(ptr),
@@ -33,6 +34,7 @@ impl Task {
 
     /// The pointer that this task was made from, with its provenance.
     #[must_use = "the pointer is all that is left of the task"]
+    #[inline]
     pub fn into_ptr(self) -> *mut () {
         self.word.into_inner()
     }

@@ -8,6 +8,7 @@ use super::Worker;
 use crate::counters::bump;
 use crate::idle::Wake;
 use crate::platform::Platform;
+use crate::run_queue::Place;
 use crate::task::Task;
 
 impl<P: Platform> Worker<'_, P> {
@@ -25,6 +26,21 @@ impl<P: Platform> Worker<'_, P> {
         }
         let taken = self.queue.pop_newest();
         if taken.is_none() {
+            self.show_again();
+        }
+        taken
+    }
+
+    /// Takes a [fork](Worker::fork) back, for its waiter, if it is the newest task of the own run queue.
+    ///
+    /// True: its task is the caller's again, who knows the word. False if others lie above it, and in the same cases
+    /// as [`take_back`](Worker::take_back). Forks are taken back in turn, the newest first, and each once: of one that
+    /// has left the queue already, the place may be another's.
+    #[inline]
+    #[must_use = "a fork that is taken back is in no queue any more"]
+    pub fn take_fork(&self, place: Place) -> bool {
+        let taken = self.queue.pop_from(place);
+        if !taken {
             self.show_again();
         }
         taken
@@ -59,7 +75,7 @@ impl<P: Platform> Worker<'_, P> {
             .push(task)
             .expect("there is room where the task was");
         bump(&self.group.counters.moves, 1);
-        self.after_publishing(self.queue.queue().len())
+        self.after_publishing(|| self.queue.queue().len())
     }
 
     /// Moves tasks that [`take_back`](Worker::take_back) has just taken to the own inbox, as one submit, until
