@@ -14,6 +14,8 @@ use rustix::process::getpid;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 /// Why a set of CPUs was not granted or could not be read. `errno` is the kernel's number of the error.
+///
+/// See [`CpuSet`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AffinityError {
@@ -58,26 +60,29 @@ pub enum AffinityError {
 /// ```
 /// use parkade_linux::{AffinityError, CpuSet};
 ///
-/// let set = CpuSet::from_cpus([3, 0])?;
+/// let mut set = CpuSet::from_cpus([3, 0])?;
 /// assert!(set.iter().eq([0, 3])); // ascending
 /// assert_eq!(set.to_string(), "0,3");
-/// assert_eq!(CpuSet::from_cpus([5000]), Err(AffinityError::OutOfRange { cpu: 5000 }));
+/// assert!(set.contains(3) && set.len() == 2 && CpuSet::new().is_empty());
+///
+/// let cpu = CpuSet::MAX_CPUS;
+/// assert_eq!(set.insert(cpu), Err(AffinityError::OutOfRange { cpu }));
 /// # Ok::<(), AffinityError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct CpuSet(rustix::thread::CpuSet);
 
 impl CpuSet {
-    /// How many CPUs can be named: numbers from 0 to one less.
+    /// How many CPUs can be named: numbers from 0 to one less. See [`CpuSet`] for an example.
     pub const MAX_CPUS: usize = rustix::thread::CpuSet::MAX_CPU;
 
-    /// The empty set.
+    /// The empty set. See [`CpuSet`] for an example.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The set of these CPUs, in any order, repetitions allowed.
+    /// The set of these CPUs, in any order, repetitions allowed. See [`CpuSet`] for an example.
     ///
     /// # Errors
     ///
@@ -91,7 +96,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Adds a CPU.
+    /// Adds a CPU. See [`CpuSet`] for an example.
     ///
     /// # Errors
     ///
@@ -104,25 +109,25 @@ impl CpuSet {
         Ok(())
     }
 
-    /// Whether the CPU is in the set; false for any number out of range.
+    /// Whether the CPU is in the set; false for any number out of range. See [`CpuSet`] for an example.
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         cpu < Self::MAX_CPUS && self.0.is_set(cpu)
     }
 
-    /// How many CPUs are in the set.
+    /// How many CPUs are in the set. See [`CpuSet`] for an example.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.count() as usize
     }
 
-    /// Whether no CPU is in the set.
+    /// Whether no CPU is in the set. See [`CpuSet`] for an example.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The CPUs in ascending order.
+    /// The CPUs in ascending order. See [`CpuSet`] for an example.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..Self::MAX_CPUS).filter(|&cpu| self.0.is_set(cpu))
     }
@@ -180,6 +185,18 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), AffinityError> {
 /// [`AffinityError::Unavailable`] with the lowest CPU that is not available, [`AffinityError::Empty`] for no
 /// CPU, [`AffinityError::SetRefused`] or [`AffinityError::ReadRefused`] when the kernel forbids the call. In each
 /// case the thread's set is as before.
+///
+/// ```
+/// use parkade_linux::affinity::{self, AffinityError, CpuSet};
+///
+/// # if !cfg!(miri) {
+/// let all = affinity::process()?;
+/// affinity::set_current_thread(&all)?;
+/// assert_eq!(affinity::current_thread()?, all);
+/// assert_eq!(affinity::set_current_thread(&CpuSet::new()), Err(AffinityError::Empty));
+/// # }
+/// # Ok::<(), AffinityError>(())
+/// ```
 pub fn set_current_thread(cpus: &CpuSet) -> Result<(), AffinityError> {
     let Some(lowest) = cpus.iter().next() else {
         return Err(AffinityError::Empty);
@@ -203,6 +220,8 @@ pub fn set_current_thread(cpus: &CpuSet) -> Result<(), AffinityError> {
 
 /// The CPUs on which the calling thread may run now. One system call.
 ///
+/// See [`set_current_thread`] for an example.
+///
 /// # Errors
 ///
 /// [`AffinityError::ReadRefused`] when the kernel forbids it or has more CPUs than a set can name.
@@ -213,7 +232,7 @@ pub fn current_thread() -> Result<CpuSet, AffinityError> {
 /// The CPUs of the process: those on which its first thread may run now. Two system calls.
 ///
 /// That is what `taskset` gave the process, as long as its first thread has not been pinned. So read it
-/// early, and give it to threads that shall not inherit their creator's pin.
+/// early, and give it to threads that shall not inherit their creator's pin. See [`set_current_thread`] for an example.
 ///
 /// # Errors
 ///
@@ -229,6 +248,16 @@ pub fn process() -> Result<CpuSet, AffinityError> {
 /// # Errors
 ///
 /// [`AffinityError::ReadRefused`], as for [`current_thread`].
+///
+/// ```
+/// use parkade_linux::affinity;
+///
+/// # if !cfg!(miri) {
+/// let cpus = affinity::allowed_cpus()?;
+/// assert!(affinity::process()?.iter().eq(cpus)); // ascending
+/// # }
+/// # Ok::<(), affinity::AffinityError>(())
+/// ```
 #[cfg(feature = "std")]
 pub fn allowed_cpus() -> Result<Vec<usize>, AffinityError> {
     Ok(process()?.iter().collect())

@@ -18,9 +18,13 @@ use std::ptr;
 use libc::{c_int, pid_t, sigaction, sighandler_t};
 
 /// The signal that interrupts unless another one is chosen: `SIGURG`.
+///
+/// See [`check`] for an example.
 pub const DEFAULT_SIGNAL: i32 = libc::SIGURG;
 
 /// Why a thread cannot be interrupted by a signal.
+///
+/// See [`check`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterruptError {
@@ -55,23 +59,25 @@ pub enum InterruptError {
 }
 
 /// A thread of this process, to be interrupted by others as long as it has not ended.
+///
+/// See [`interrupt`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadId(pid_t);
 
 impl ThreadId {
-    /// The calling thread. One system call.
+    /// The calling thread. One system call. See [`interrupt`] for an example.
     #[must_use]
     pub fn current() -> Self {
         Self(rustix::thread::gettid().as_raw_pid())
     }
 
-    /// The kernel's number of the thread.
+    /// The kernel's number of the thread. See [`interrupt`] for an example.
     #[must_use]
     pub fn number(self) -> i32 {
         self.0
     }
 
-    /// The thread of that number.
+    /// The thread of that number. See [`interrupt`] for an example.
     #[must_use]
     pub fn from_number(number: i32) -> Self {
         Self(number)
@@ -123,6 +129,35 @@ pub fn check(signal: i32) -> Result<(), InterruptError> {
 /// # Errors
 ///
 /// [`InterruptError`]; then nothing was sent.
+///
+/// ```
+/// use std::io::{ErrorKind, Read};
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::mpsc::{self, RecvTimeoutError};
+/// use std::thread;
+/// use std::time::Duration;
+///
+/// use parkade_linux::interrupt::{self, InterruptError, ThreadId};
+///
+/// # if !cfg!(miri) {
+/// let (mut socket, _silent) = UnixStream::pair()?;
+/// # socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+/// let reader = ThreadId::current();
+/// assert_eq!(ThreadId::from_number(reader.number()), reader);
+/// let (done, wait) = mpsc::channel::<()>();
+/// let other = thread::spawn(move || {
+///     // Again and again: the first one may come before the read begins.
+///     while wait.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+///         interrupt::interrupt(reader, interrupt::DEFAULT_SIGNAL)?;
+///     }
+///     Ok::<_, InterruptError>(())
+/// });
+/// assert_eq!(socket.read(&mut [0]).unwrap_err().kind(), ErrorKind::Interrupted);
+/// drop(done);
+/// assert!(other.join().is_ok_and(|sent| sent.is_ok()));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn interrupt(thread: ThreadId, signal: i32) -> Result<(), InterruptError> {
     check(signal)?;
     // Twice by two at once is as good as once; a lock would not be, in the child of a fork.

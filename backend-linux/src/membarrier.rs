@@ -60,6 +60,8 @@ pub struct MembarrierFences {
 }
 
 /// What a [`MembarrierFences`] is made of.
+///
+/// See [`MembarrierFences`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FenceKind {
     /// The light side is a compiler fence, the heavy side a `membarrier` system call.
@@ -85,6 +87,7 @@ impl MembarrierFences {
     /// a process that already has many threads can take milliseconds, so call it before they start.
     ///
     /// Under Miri, which has no `membarrier`, the answer is always SeqCst fences.
+    /// See [`MembarrierFences`] for an example.
     pub fn detect() -> Self {
         if !cfg!(miri) && membarrier_works() {
             Self {
@@ -98,13 +101,14 @@ impl MembarrierFences {
     /// SeqCst fences on both sides, whatever the kernel offers.
     ///
     /// For a process that forbids itself `membarrier` later, and to measure what the asymmetry is worth.
+    /// See [`MembarrierFences`] for an example.
     pub const fn seq_cst() -> Self {
         Self {
             kind: FenceKind::SeqCst,
         }
     }
 
-    /// Which of the two it is.
+    /// Which of the two it is. See [`MembarrierFences`] for an example.
     #[must_use]
     pub const fn kind(self) -> FenceKind {
         self.kind

@@ -15,11 +15,14 @@ use crate::{FutexPark, MembarrierFences};
 ///
 /// ```
 /// use parkade_core::{Platform, Slot, TagIndex, WorkerIndex};
-/// use parkade_linux::Linux;
+/// use parkade_linux::{Linux, MembarrierFences};
 ///
 /// let platform = Linux::new();
 /// println!("fences: {}", platform.fences());
 /// let _park = platform.park(Slot { tag: TagIndex(0), worker: WorkerIndex(0) });
+///
+/// let sandboxed = Linux::with_fences(MembarrierFences::seq_cst());
+/// assert_eq!(sandboxed.fences(), MembarrierFences::seq_cst());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -29,7 +32,7 @@ pub struct Linux {
 
 impl Linux {
     /// The platform with the cheapest fences that the kernel grants
-    /// ([`MembarrierFences::detect`], with its cost).
+    /// ([`MembarrierFences::detect`], with its cost). See [`Linux`] for an example.
     #[expect(
         clippy::new_without_default,
         reason = "it asks the kernel and registers the process: no default value"
@@ -38,7 +41,7 @@ impl Linux {
         Self::with_fences(MembarrierFences::detect())
     }
 
-    /// The platform with fences that were chosen before.
+    /// The platform with fences that were chosen before. See [`Linux`] for an example.
     pub const fn with_fences(fences: MembarrierFences) -> Self {
         Self { fences }
     }
@@ -65,6 +68,15 @@ impl Platform for Linux {
 /// The operating system's lock (std's mutex, a futex on Linux) as a [`Lock`].
 ///
 /// A waiter sleeps instead of spinning, so a descheduled holder costs nobody their time slice.
+///
+/// ```
+/// use parkade_core::Lock;
+/// use parkade_linux::OsLock;
+///
+/// let lock = OsLock::new(1);
+/// lock.with(|value| *value += 1);
+/// assert_eq!(lock.with(|value| *value), 2);
+/// ```
 #[derive(Debug, Default)]
 pub struct OsLock<T>(Mutex<T>);
 

@@ -4,6 +4,8 @@
 //! back to all of them on each system; and a worker that inherits its creator's pin needs just that.
 
 /// A thread cannot be bound to a CPU: this backend has no affinity.
+///
+/// See [`pin_current_thread`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot pin a thread to CPU {cpu}: the std backend has no CPU affinity")]
 pub struct AffinityUnsupported {
@@ -20,8 +22,10 @@ pub struct AffinityUnsupported {
 /// Always [`AffinityUnsupported`] with the CPU.
 ///
 /// ```
-/// let refused = parkade_std::pin_current_thread(3).unwrap_err();
-/// assert_eq!(refused.cpu, 3);
+/// use parkade_std::{AffinityUnsupported, pin_current_thread};
+///
+/// let refused = pin_current_thread(3).unwrap_err();
+/// assert_eq!(refused, AffinityUnsupported { cpu: 3 });
 /// assert_eq!(
 ///     refused.to_string(),
 ///     "cannot pin a thread to CPU 3: the std backend has no CPU affinity"

@@ -73,7 +73,7 @@ impl CondvarPark {
     /// A park on which nobody sleeps.
     ///
     /// On some systems std makes its mutex and its condition variable only at their first use; that use is
-    /// here, so that sleeping and waking never allocate.
+    /// here, so that sleeping and waking never allocate. See [`CondvarPark`] for an example.
     #[must_use]
     pub fn new() -> Self {
         let park = Self {

@@ -44,6 +44,15 @@ impl Platform for Std {
 /// The operating system's lock, as std's mutex gives it, as a [`Lock`].
 ///
 /// A waiter sleeps instead of spinning for long, so a descheduled holder costs nobody their time slice.
+///
+/// ```
+/// use parkade_core::Lock;
+/// use parkade_std::OsLock;
+///
+/// let lock = OsLock::new(1);
+/// lock.with(|value| *value += 1);
+/// assert_eq!(lock.with(|value| *value), 2);
+/// ```
 #[derive(Debug, Default)]
 pub struct OsLock<T>(Mutex<T>);
 

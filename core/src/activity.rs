@@ -34,7 +34,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// Each of them, in the order of a worker's life.
+    /// Each of them, in the order of a worker's life. See [`Activity`] for an example.
     pub const ALL: [Self; 6] = [
         Self::Running,
         Self::Searching,

@@ -9,8 +9,8 @@ use crate::platform::{CapacityError, TagIndex};
 /// ```
 /// use parkade_core::TagConfig;
 ///
-/// let tag = TagConfig::new(4).run_queue(64).ageing(8);
-/// assert_eq!(tag.workers, 4);
+/// let tag = TagConfig::new(4).starting(2).run_queue(64).inbox_limit(1000).ageing(8).steal_batch(4);
+/// assert_eq!((tag.workers, tag.starting, tag.steal_batch), (4, 2, 4));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,12 +27,15 @@ pub struct TagConfig {
     /// Every how many picks the priority inbox is looked at last instead of first, at least 2; by
     /// default 16.
     pub ageing: u32,
+    /// How many more looks one worker that has found nothing takes, each after a [pause](crate::Next::Linger), before
+    /// it goes to sleep; by default 0.
+    pub linger: u32,
     /// Most tasks that a thief takes at a time (K), between 1 and half of `run_queue`; by default 1.
     pub steal_batch: usize,
 }
 
 impl TagConfig {
-    /// A tag of `workers` workers with the default queues.
+    /// A tag of `workers` workers with the default queues. See [`TagConfig`] for an example.
     #[must_use]
     pub const fn new(workers: usize) -> Self {
         Self {
@@ -41,39 +44,82 @@ impl TagConfig {
             run_queue: 256,
             inbox_limit: usize::MAX,
             ageing: 16,
+            linger: 0,
             steal_batch: 1,
         }
     }
 
-    /// Sets how many workers come first.
+    /// Sets how many workers come first. See [`TagConfig`] for an example.
     #[must_use]
     pub const fn starting(mut self, workers: usize) -> Self {
         self.starting = workers;
         self
     }
 
-    /// Sets the capacity of each run queue, in tasks.
+    /// Sets the capacity of each run queue, in tasks. See [`TagConfig`] for an example.
     #[must_use]
     pub const fn run_queue(mut self, tasks: usize) -> Self {
         self.run_queue = tasks;
         self
     }
 
-    /// Sets the most tasks that an inbox takes.
+    /// Sets the most tasks that an inbox takes. See [`TagConfig`] for an example.
     #[must_use]
     pub const fn inbox_limit(mut self, tasks: usize) -> Self {
         self.inbox_limit = tasks;
         self
     }
 
-    /// Sets every how many picks normal tasks go before high-priority ones.
+    /// Sets every how many picks normal tasks go before high-priority ones. See [`TagConfig`] for an example.
     #[must_use]
     pub const fn ageing(mut self, picks: u32) -> Self {
         self.ageing = picks;
         self
     }
 
+    /// Sets how many more looks a worker takes that has found nothing, before it goes to sleep; each comes after a
+    /// [pause](crate::Next::Linger).
+    ///
+    /// At most one worker (of each 57 in a tag, 26 on 32-bit machines) lingers at a time, and while one does
+    /// no submit wakes another: tasks that come closer together than a wake takes cost no wake each. All looks
+    /// together should take about as long as a park and a wake cost, so that lingering in vain at most doubles the
+    /// price of falling asleep (the ski-rental bound).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use parkade_core::{Next, Slot, TagConfig, TagIndex, TaskControl, WorkerIndex};
+    ///
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1).linger(2)])?;
+    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+    /// assert!(matches!(worker.next(), Next::Linger));
+    /// assert!(matches!(worker.next(), Next::Linger));
+    /// assert!(matches!(worker.next(), Next::Park(_)));
+    /// # drop(worker);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn linger(mut self, looks: u32) -> Self {
+        self.linger = looks;
+        self
+    }
+
     /// Sets the most tasks that a thief takes at a time.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use parkade_core::{RunQueue, SeqCstFences, Steal, Task};
+    ///
+    /// // What a tag with `run_queue(8).steal_batch(2)` gives each of its workers:
+    /// let make = || RunQueue::<Board>::new(SeqCstFences, 8, 2);
+    /// let (victim, own) = (make()?, make()?);
+    /// let (owner, thief) = (victim.owner().ok_or("taken")?, own.owner().ok_or("taken")?);
+    /// for word in 1..=4 {
+    ///     assert!(owner.push(Task::from_word(word)).is_ok());
+    /// }
+    /// let Steal::Taken(oldest, 1) = victim.steal_into(&thief) else { unreachable!("four wait") };
+    /// assert_eq!((oldest.into_word(), own.len(), victim.len()), (1, 1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn steal_batch(mut self, tasks: usize) -> Self {
         self.steal_batch = tasks;
@@ -168,7 +214,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The tag at fault, if it is one tag.
+    /// The tag at fault, if it is one tag. See [`ConfigError`] for an example.
     #[must_use]
     pub const fn tag(&self) -> Option<TagIndex> {
         match *self {

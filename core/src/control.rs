@@ -18,10 +18,11 @@ use crate::worker::Worker;
 ///
 /// ```
 #[doc = include_str!("../docs/board.md")]
-/// use parkade_core::{ConfigError, TagConfig, TaskControl};
+/// use parkade_core::{ConfigError, TagConfig, TagIndex, TaskControl};
 ///
 /// let control = TaskControl::new(&Board, &[TagConfig::new(4), TagConfig::new(1)])?;
 /// assert_eq!((control.tags().len(), control.workers()), (2, 0)); // no worker has registered yet
+/// assert!(control.tag(TagIndex(1)).is_some() && control.tag(TagIndex(2)).is_none());
 /// let error = TaskControl::new(&Board, &[]).unwrap_err();
 /// assert_eq!(error, ConfigError::NoTags);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,7 +33,7 @@ pub struct TaskControl<P: Platform> {
 }
 
 impl<P: Platform> TaskControl<P> {
-    /// A control with one tag per entry of `tags`.
+    /// A control with one tag per entry of `tags`. See [`TaskControl`] for an example.
     ///
     /// # Errors
     ///
@@ -50,13 +51,13 @@ impl<P: Platform> TaskControl<P> {
         })
     }
 
-    /// All tags, in the order of their configuration.
+    /// All tags, in the order of their configuration. See [`TaskControl`] for an example.
     #[must_use]
     pub fn tags(&self) -> &[Tag<P>] {
         &self.tags
     }
 
-    /// The tag at `index`, if there is one.
+    /// The tag at `index`, if there is one. See [`TaskControl`] for an example.
     #[must_use]
     pub fn tag(&self, TagIndex(index): TagIndex) -> Option<&Tag<P>> {
         self.tags.get(index)
@@ -103,7 +104,7 @@ impl<P: Platform> TaskControl<P> {
         Ok(Worker::new(slot, tag, group, queue))
     }
 
-    /// How many workers are registered, over all tags.
+    /// How many workers are registered, over all tags. See [`TaskControl`] for an example.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.tags.iter().map(Tag::workers).sum()
@@ -111,6 +112,18 @@ impl<P: Platform> TaskControl<P> {
 
     /// Takes any queued task, until there are none. Exclusive access says that no worker and no
     /// submitter is left: whoever frees a control empties it first, so that no task is lost with it.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use parkade_core::{Origin, Priority, TagConfig, TagIndex, Task, TaskControl};
+    ///
+    /// let mut control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+    /// let _ = control.tags()[0].submit(Task::from_word(7), Priority::Normal, &Origin::new(0))?;
+    /// let left = control.take_queued().map(|(tag, task)| (tag, task.into_word()));
+    /// assert_eq!(left, Some((TagIndex(0), 7)));
+    /// assert!(control.take_queued().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take_queued(&mut self) -> Option<(TagIndex, Task)> {
         self.reach().take_queued()
     }
@@ -120,7 +133,7 @@ impl<P: Platform> TaskControl<P> {
         Reach { tags, first: 0 }
     }
 
-    /// Begins to stop: the first of five steps, see [`crate::stop`].
+    /// Begins to stop: the first of five steps, see [`crate::stop`]. See [`stop`](crate::stop) for an example.
     ///
     /// # Errors
     ///
@@ -142,6 +155,17 @@ impl<P: Platform> TaskControl<P> {
     /// # Panics
     ///
     /// When there is no such tag.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use parkade_core::{StopPolicy, TagConfig, TagIndex, TaskControl};
+    ///
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1), TagConfig::new(1)])?;
+    /// let _lots = control.stop_tag(TagIndex(0), StopPolicy::Drain)?.drivers_stopped().close();
+    /// assert!(!control.tags()[0].is_open() && control.tags()[1].is_open());
+    /// assert!(control.stop_tag(TagIndex(0), StopPolicy::Drain).is_err(), "somebody does it already");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stop_tag(
         &self,
         TagIndex(first): TagIndex,

@@ -16,6 +16,18 @@ use crate::sync::{AtomicBool, Ordering};
 /// A snapshot of one worker: what it does, the tasks that wait in its queues, and what it has done.
 ///
 /// Each number is exact at some moment of the recent past. Counts wrap at `usize::MAX`.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Activity, TagConfig, Task, TaskControl, WorkerIndex, WorkerSnapshot};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(2)])?;
+/// let tag = &control.tags()[0];
+/// let _ = tag.submit_to(WorkerIndex(1), Task::from_word(7))?;
+/// let WorkerSnapshot { activity, mailbox, inbox, .. } = tag.worker(WorkerIndex(1));
+/// assert_eq!((activity, mailbox, inbox), (Activity::Gone, 1, 0)); // no worker has registered yet
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerSnapshot {

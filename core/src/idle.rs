@@ -4,14 +4,15 @@
 //!
 //! A worker is *announced* while its bit in the idle word is set: it found nothing and is about to sleep
 //! or sleeps. A *searcher* is an awake worker without a task that is counted in the same word: it was
-//! claimed for a wake, or it withdrew its announcement. A worker fresh from running a task looks for the
+//! claimed for a wake, or it withdrew its announcement. A searcher may *linger*: look a few times more, a short
+//! pause apart, before it announces itself. A worker fresh from running a task looks for the
 //! next one *uncounted*. To *claim* a worker is to clear its bit and count it as a searcher in one step;
 //! whoever claims also signals that worker's lot.
 //!
 //! # Word layout
 //!
-//! Low bits: one per worker, set while announced ([`LOTS_PER_WORD`] of them). High bits: the number of
-//! searchers. More workers than that take several words under the same rules: a worker announces and is
+//! Low bits: one per worker, set while announced ([`LOTS_PER_WORD`] of them). The next bit: one of the searchers
+//! lingers. High bits: the number of searchers. More workers than that take several words under the same rules: a worker announces and is
 //! counted in its own word only, so sums over the words are safe.
 //!
 //! # Transitions
@@ -19,9 +20,9 @@
 //! Every transition is one read-modify-write, Relaxed: the fences F1 to F4 around them carry the order.
 //!
 //! 1. Submit: push; fence F1; read the word. Nobody announced: done. Searchers cover the tasks in that
-//!    queue: done (after F2, if F1 was a light fence: a light fence proves nothing to F4). Else claim;
+//!    queue, as many as there are or one that lingers: done (after F2, if F1 was a light fence: a light fence proves nothing to F4). Else claim;
 //!    a claim that fails starts over from the read, never gives up. Then signal the claimed lot.
-//! 2. Announce: set the own bit and leave the searchers, if counted, in one step; heavy fence F3; look
+//! 2. Announce: set the own bit and leave the searchers, and the linger bit, if counted, in one step; heavy fence F3; look
 //!    everywhere again. Saw work: withdraw (3) and try again. Else sleep (4).
 //! 3. Withdraw: bit still set: clear it and count yourself in one step. Bit gone: the claimer has
 //!    counted you. Either way you are counted now.
@@ -29,7 +30,9 @@
 //!    on that state. A return from the park says nothing, only the bit does.
 //! 5. Release: a counted worker that took a task leaves the searchers; fence F4; looks everywhere; and
 //!    where it sees work, claims one more as in 1. This comes before it runs the task.
-//! 6. Retire: asked by a flag and a signal, no claim. Bit still set: clear it, uncounted. Bit gone: a
+//! 6. Linger: set the linger bit, if it is clear, and count yourself, if uncounted, in one step; pause; look as
+//!    before. It ends with 2 or 5.
+//! 7. Retire: asked by a flag and a signal, no claim. Bit still set: clear it, uncounted. Bit gone: a
 //!    claimer has counted this worker, so it passes the wake on by 5. Then it closes its inboxes, makes
 //!    what is left in its queues visible as one submit (1), and leaves.
 //!
@@ -46,14 +49,16 @@
 //! Push, F1, read against announce, F3, look: one of the two sees the other. Push, F1 (F2), read of the
 //! count against release, F4, look: likewise. Every decrement of the count is followed by a full look of
 //! the same worker (2 or 5), so no claimed wake and no trusted searcher is lost without a look that comes
-//! after. A claim and its count are one step, so the count is never too low to cover nor too high to
+//! after. The linger bit goes with its worker's count, so what holds for a trusted searcher holds for it. A claim
+//! and its count are one step, so the count is never too low to cover nor too high to
 //! trust.
 //!
 //! # Rejected
 //!
 //! Waking two per signal and no more (a batch of 64 used 2 of 9 workers); always waking one more after a
 //! wake (four system calls for a lone task, the floor is two); trusting any one searcher however many
-//! tasks wait (bursts crawl); two words, one for bits and one for the count (an exit between the two
+//! tasks wait (bursts crawl: one that was just woken takes long to come; one that lingers is awake, and wakes the next
+//! before it runs its task); two words, one for bits and one for the count (an exit between the two
 //! needs another fence).
 //!
 //! Source: the searcher count goes back to Go's scheduler (`runtime/proc.go`), the announcement with a
@@ -66,11 +71,43 @@ use crossbeam_utils::CachePadded;
 use crate::platform::{Array, CapacityError, Platform, WorkerIndex};
 use crate::sync::{AtomicUsize, Ordering, left_out, lots_per_word};
 
-/// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones.
+/// How many workers share one idle word: 57 on 64-bit machines, 26 on 32-bit ones. As many searchers can be counted
+/// in what is left beside the linger bit.
+///
+/// ```
+/// use parkade_core::idle::LOTS_PER_WORD;
+///
+/// // The idle words of a tag of 200 workers:
+/// assert_eq!(200_usize.div_ceil(LOTS_PER_WORD), if usize::BITS >= 64 { 4 } else { 8 });
+/// ```
 pub const LOTS_PER_WORD: usize = lots_per_word(if usize::BITS >= 64 { 57 } else { 26 });
 
-const ONE_SEARCHER: usize = 1 << LOTS_PER_WORD;
-const BITS: usize = ONE_SEARCHER - 1;
+const LINGERS: usize = 1 << LOTS_PER_WORD;
+const ONE_SEARCHER: usize = LINGERS << 1;
+const BITS: usize = LINGERS - 1;
+const _: () = assert!(usize::MAX / ONE_SEARCHER >= LOTS_PER_WORD);
+
+/// What an awake worker is in the idle word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// Nothing: it runs a task, or looks for the next.
+    Uncounted,
+    /// One of the searchers.
+    Counted,
+    /// The one of them that lingers.
+    Lingering,
+}
+
+impl Search {
+    /// What it adds to the word.
+    const fn weight(self) -> usize {
+        match self {
+            Self::Uncounted => 0,
+            Self::Counted => ONE_SEARCHER,
+            Self::Lingering => ONE_SEARCHER + LINGERS,
+        }
+    }
+}
 
 /// The idle words of one tag.
 pub(crate) struct IdleWords<P: Platform> {
@@ -78,6 +115,23 @@ pub(crate) struct IdleWords<P: Platform> {
 }
 
 /// What a submit found in the idle word, and so what came of its task's wake.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Next, Origin, Priority, Slot, TagConfig, TagIndex, Task, TaskControl, Wake, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+/// let submit = |word| control.tags()[0].submit(Task::from_word(word), Priority::Normal, &Origin::new(0));
+///
+/// assert_eq!(submit(1)?, Wake::NobodyIdle { searchers: 0 }); // it has not looked for work yet
+/// assert!(matches!(worker.next(), Next::Run(_)));
+/// assert!(matches!(worker.next(), Next::Park(_)));
+/// assert_eq!(submit(2)?, Wake::Woke(WorkerIndex(0)));
+/// assert_eq!(submit(3)?, Wake::NobodyIdle { searchers: 1 }); // it is awake now, and searches
+/// # drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// An idle worker was claimed and signalled.
@@ -145,10 +199,28 @@ impl<P: Platform> IdleWords<P> {
     }
 
     /// Transition 2, up to the fence.
-    pub(crate) fn announce(&self, worker: WorkerIndex, counted: bool) {
+    pub(crate) fn announce(&self, worker: WorkerIndex, search: Search) {
         let (word, bit) = self.place(worker);
-        let leave = if counted { ONE_SEARCHER } else { 0 };
-        word.fetch_add(bit.wrapping_sub(leave), Ordering::Relaxed);
+        word.fetch_add(bit.wrapping_sub(search.weight()), Ordering::Relaxed);
+    }
+
+    /// Transition 6; false if another worker of that word lingers.
+    pub(crate) fn linger(&self, worker: WorkerIndex, search: Search) -> bool {
+        let (word, _) = self.place(worker);
+        let add = Search::Lingering.weight() - search.weight();
+        let mut value = word.load(Ordering::Relaxed);
+        while value & LINGERS == 0 {
+            match word.compare_exchange_weak(
+                value,
+                value + add,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => value = now,
+            }
+        }
+        false
     }
 
     /// Transition 3.
@@ -168,7 +240,7 @@ impl<P: Platform> IdleWords<P> {
         }
     }
 
-    /// Transition 6: takes the own bit back without being counted.
+    /// Transition 7: takes the own bit back without being counted.
     pub(crate) fn cancel(&self, worker: WorkerIndex) -> Cancelled {
         let (word, bit) = self.place(worker);
         if word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
@@ -179,10 +251,10 @@ impl<P: Platform> IdleWords<P> {
     }
 
     /// Transition 5, up to the fence.
-    pub(crate) fn leave_searchers(&self, worker: WorkerIndex) {
+    pub(crate) fn leave_searchers(&self, worker: WorkerIndex, search: Search) {
         self.place(worker)
             .0
-            .fetch_sub(ONE_SEARCHER, Ordering::Relaxed);
+            .fetch_sub(search.weight(), Ordering::Relaxed);
     }
 
     /// Transition 1 from the read on: claims `preferred` if it is announced, else the lowest announced
@@ -190,10 +262,12 @@ impl<P: Platform> IdleWords<P> {
     pub(crate) fn claim(&self, queued: usize, preferred: Option<WorkerIndex>) -> Wake {
         loop {
             let mut searchers = 0;
+            let mut lingers = false;
             let mut candidate = None;
             for (at, word) in self.words.iter().enumerate() {
                 let value = word.load(Ordering::Relaxed);
                 searchers += value / ONE_SEARCHER;
+                lingers |= value & LINGERS != 0;
                 let announced = value & BITS;
                 if announced == 0 {
                     continue;
@@ -209,7 +283,7 @@ impl<P: Platform> IdleWords<P> {
             let Some((worker, word, value)) = candidate else {
                 return Wake::NobodyIdle { searchers };
             };
-            if searchers >= queued.max(1) {
+            if lingers || searchers >= queued.max(1) {
                 return Wake::Covered;
             }
             if claim_bit(word, value, bit_of(worker.0)) {
@@ -272,8 +346,13 @@ impl<P: Platform> fmt::Debug for IdleWords<P> {
         for word in self.words.iter() {
             let value = word.load(Ordering::Relaxed);
             let (sleepers, searchers) = (value & BITS, value / ONE_SEARCHER);
+            let lingers = if value & LINGERS != 0 {
+                ", one lingers"
+            } else {
+                ""
+            };
             words.entry(&format_args!(
-                "sleepers {sleepers:#b}, searchers {searchers}"
+                "sleepers {sleepers:#b}, searchers {searchers}{lingers}"
             ));
         }
         words.finish()

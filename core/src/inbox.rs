@@ -20,6 +20,8 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering, left_out};
 use crate::task::Task;
 
 /// A task that was not accepted, on its way back to its caller.
+///
+/// See [`Inbox`] for an example.
 #[derive(Debug)]
 #[must_use = "the refused task comes back here; dropped, it would be lost"]
 pub struct Refused {
@@ -30,6 +32,8 @@ pub struct Refused {
 }
 
 /// Why a task was not accepted.
+///
+/// See [`Inbox`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusedReason {
     /// Every queue that could take it is full.
@@ -59,13 +63,18 @@ impl core::error::Error for Refused {}
 ///
 /// ```
 #[doc = include_str!("../docs/board.md")]
-/// use parkade_core::{Inbox, RefusedReason, Task};
+/// use parkade_core::{Inbox, Refused, RefusedReason, Task};
 ///
 /// let inbox = Inbox::<Board>::new(1);
 /// inbox.push(Task::from_word(1))?;
-/// let refused = inbox.push(Task::from_word(2)).unwrap_err();
-/// assert_eq!((refused.task.into_word(), refused.reason), (2, RefusedReason::Full));
+/// let Refused { task, reason } = inbox.push(Task::from_word(2)).unwrap_err();
+/// assert_eq!((task.into_word(), reason), (2, RefusedReason::Full));
+/// inbox.push_accepted(Task::from_word(3))?; // beyond the limit
 /// assert_eq!(inbox.pop().map(Task::into_word), Some(1));
+///
+/// inbox.close();
+/// assert!(inbox.is_closed() && inbox.push(Task::from_word(4)).is_err());
+/// assert!(!inbox.is_empty() && inbox.len() == 1, "what is queued can still be taken");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Inbox<P: Platform> {
@@ -84,7 +93,7 @@ struct Hints {
 
 impl<P: Platform> Inbox<P> {
     /// An empty, open inbox of at most `limit` tasks (`usize::MAX`: as many as the platform's queue
-    /// holds).
+    /// holds). See [`Inbox`] for an example.
     pub fn new(limit: usize) -> Self {
         Self {
             hints: CachePadded::new(Hints {
@@ -98,7 +107,7 @@ impl<P: Platform> Inbox<P> {
         }
     }
 
-    /// Appends a task.
+    /// Appends a task. See [`Inbox`] for an example.
     ///
     /// # Errors
     ///
@@ -111,7 +120,7 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Appends a task that was accepted before it came here, such as a timed one: the limit, which holds new
-    /// work back, does not hold for it.
+    /// work back, does not hold for it. See [`Inbox`] for an example.
     ///
     /// # Errors
     ///
@@ -136,7 +145,7 @@ impl<P: Platform> Inbox<P> {
 
     /// Appends tasks under one lock until `tasks` ends or one finds no room; returns how many were
     /// accepted, and the one that was not. Those after it stay in the iterator, which runs inside the
-    /// lock: it must neither block nor submit.
+    /// lock: it must neither block nor submit. See [`Inbox::take`] for an example.
     pub fn push_all(&self, tasks: &mut impl Iterator<Item = Task>) -> (usize, Option<Refused>) {
         self.queue.with(|queue| {
             let before = queue.len();
@@ -189,7 +198,7 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
-    /// Takes the oldest task.
+    /// Takes the oldest task. See [`Inbox`] for an example.
     pub fn pop(&self) -> Option<Task> {
         if self.is_empty() {
             return None;
@@ -223,8 +232,34 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Takes the oldest task and moves at most `limit` more to `owner`'s ring, where they keep their
-    /// order for the owner. Returns the task and how many were moved. From a closed inbox none is moved:
+    /// order for the owner; never more than half of what is left, because others take the rest from here without the heavy
+    /// fence of a steal. Returns the task and how many were moved. From a closed inbox none is moved:
     /// whoever looks around before leaving must not pass by a task that is on its way.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use board::Queue; // the platform's
+    /// use parkade_core::{Inbox, RunQueue, SeqCstFences, Task, TaskQueue};
+    ///
+    /// let inbox = Inbox::<Board>::new(8);
+    /// let (pushed, refused) = inbox.push_all(&mut (1..=4).map(Task::from_word));
+    /// assert_eq!((pushed, refused.is_none()), (4, true));
+    ///
+    /// // A queue whose indices are about to wrap.
+    /// let queue = RunQueue::<Board>::starting_at(SeqCstFences, 4, 1, usize::MAX)?;
+    /// let owner = queue.owner().ok_or("nobody has taken it")?;
+    /// let (first, moved) = inbox.take(&owner, 2).ok_or("four wait")?;
+    /// assert_eq!((first.into_word(), moved, inbox.len()), (1, 1, 2));
+    /// assert_eq!(owner.pop().map(Task::into_word), Some(2)); // in their order
+    /// let mut more: Queue = TaskQueue::new();
+    /// assert!(more.push(Task::from_word(5)).is_ok());
+    /// assert_eq!(owner.refill(&mut more, 8), 1);
+    /// assert_eq!(owner.pop().map(Task::into_word), Some(5));
+    ///
+    /// assert_eq!(owner.spill(&inbox), 1); // what is left there goes behind what is left here
+    /// assert_eq!([inbox.pop(), inbox.pop()].map(|task| task.map(Task::into_word)), [Some(4), Some(3)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(&self, owner: &Owner<'_, P>, limit: usize) -> Option<(Task, usize)> {
         if self.is_empty() {
             return None;
@@ -232,13 +267,14 @@ impl<P: Platform> Inbox<P> {
         self.queue.with(|queue| {
             let first = queue.pop()?;
             let limit = if self.is_closed() { 0 } else { limit };
+            let limit = limit.min(queue.len() / 2);
             let moved = owner.refill(queue, limit);
             self.hints.len.store(queue.len(), Ordering::Relaxed);
             Some((first, moved))
         })
     }
 
-    /// Refuses every push from now on. What is queued stays until it is taken.
+    /// Refuses every push from now on. What is queued stays until it is taken. See [`Inbox`] for an example.
     pub fn close(&self) {
         self.queue
             .with(|_| self.hints.closed.store(true, Ordering::Relaxed));
@@ -254,18 +290,19 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Whether [`close`](Inbox::close) has been called; a hint unless the caller closed it.
+    /// See [`Inbox`] for an example.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.hints.closed.load(Ordering::Relaxed)
     }
 
-    /// How many tasks wait: one load, exact at some moment of the recent past.
+    /// How many tasks wait: one load, exact at some moment of the recent past. See [`Inbox`] for an example.
     #[must_use]
     pub fn len(&self) -> usize {
         self.hints.len.load(Ordering::Relaxed)
     }
 
-    /// Whether [`len`](Inbox::len) is 0.
+    /// Whether [`len`](Inbox::len) is 0. See [`Inbox`] for an example.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

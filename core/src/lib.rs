@@ -30,6 +30,7 @@
 //!             break; // a real worker runs it and asks again
 //!         }
 //!         Next::Park(state) => worker.park(state),
+//!         Next::Linger => core::hint::spin_loop(), // only if the tag is told to
 //!         Next::Stop | Next::Retire => break,
 //!     }
 //! }

@@ -55,6 +55,8 @@ const ONE_SIGNAL: u32 = 2;
 const MAX_SIGNALS: u32 = u32::MAX >> 1;
 
 /// When a signal may save itself the call to [`Park::wake`].
+///
+/// See [`ParkingLot`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Skip {
     /// Skip the wake when nobody waits: right for a lot that stands alone.
@@ -66,12 +68,15 @@ pub enum Skip {
 }
 
 /// A snapshot of a lot's word, to be taken before the last look for work.
+///
+/// See [`ParkingLot`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a state is taken to wait on it or to see whether the lot is stopped"]
 pub struct State(u32);
 
 impl State {
     /// Whether the lot was stopped when this state was taken. Such a state never parks.
+    /// See [`ParkingLot`] for an example.
     #[must_use]
     pub const fn is_stopped(self) -> bool {
         self.0 & STOPPED != 0
@@ -85,7 +90,7 @@ impl State {
 /// waits on that state: a signal in between makes the wait return at once.
 ///
 /// ```
-/// use parkade_core::{Park, ParkingLot, Skip, sync::AtomicU32};
+/// use parkade_core::{Park, ParkingLot, Skip, State, sync::AtomicU32};
 ///
 /// struct NeverSleeps;
 /// impl Park for NeverSleeps {
@@ -94,9 +99,11 @@ impl State {
 /// }
 ///
 /// let lot = ParkingLot::new(NeverSleeps, Skip::WhenNobodyWaits);
-/// let state = lot.state();
+/// let state: State = lot.state();
 /// assert_eq!(lot.signal(1), 0); // nobody slept, so nobody was woken …
 /// lot.wait(state);              // … and this returns without a call to the park
+/// assert_eq!(lot.stop(), 0);
+/// assert!(lot.is_stopped() && !state.is_stopped(), "a state is of its moment");
 /// ```
 ///
 /// Source: the parking lot of Apache brpc's bthread, with its memory orders repaired.
@@ -108,12 +115,26 @@ pub struct ParkingLot<K> {
 }
 
 impl<K: Park> ParkingLot<K> {
-    /// A lot with no signal and no waiter.
+    /// A lot with no signal and no waiter. See [`ParkingLot`] for an example.
     pub fn new(park: K, skip: Skip) -> Self {
         Self::with_signals(park, skip, 0)
     }
 
     /// A lot that has already counted `signals` signals (taken modulo 2^31), for tests across the wrap.
+    ///
+    /// ```
+    /// # use parkade_core::{Park, ParkingLot, Skip, sync::AtomicU32};
+    /// # struct NeverSleeps;
+    /// # impl Park for NeverSleeps {
+    /// #     fn wait(&self, _: &AtomicU32, _: u32) {}
+    /// #     fn wake(&self, _: &AtomicU32, _: u32) -> u32 { 0 }
+    /// # }
+    /// let lot = ParkingLot::with_signals(NeverSleeps, Skip::WhenNobodyWaits, (1 << 31) - 1);
+    /// let last = lot.state();
+    /// lot.signal(1);
+    /// assert_ne!(lot.state(), last);
+    /// assert_eq!(lot.state(), ParkingLot::new(NeverSleeps, Skip::WhenNobodyWaits).state()); // round to 0
+    /// ```
     pub fn with_signals(park: K, skip: Skip, signals: u32) -> Self {
         Self {
             word: AtomicU32::new(signals << 1),
@@ -125,7 +146,7 @@ impl<K: Park> ParkingLot<K> {
 
     /// Takes a snapshot, to be passed to [`wait`](ParkingLot::wait) after one more look for work.
     ///
-    /// One load.
+    /// One load. See [`ParkingLot`] for an example.
     pub fn state(&self) -> State {
         // Ordering[lot.state]: Acquire, with the Release of `lot.signal` and `lot.stop`. Whoever sees a
         // signal's count sees the task that was published before it; without it the look that follows
@@ -135,6 +156,7 @@ impl<K: Park> ParkingLot<K> {
 
     /// Sleeps until the word differs from `state`; returns at once when it already does or when `state`
     /// says stopped. May return for no reason: the caller takes a new state and looks again.
+    /// See [`ParkingLot`] for an example.
     pub fn wait(&self, state: State) {
         if state.is_stopped() || self.word.load(Ordering::Relaxed) != state.0 {
             return;
@@ -156,7 +178,7 @@ impl<K: Park> ParkingLot<K> {
     /// Counts `n` signals and wakes at most `n` waiters; returns how many the park says it woke.
     ///
     /// `n` is clamped to 2^31 − 1, and 0 signals are no signal. Costs one read-modify-write, a fence with
-    /// [`Skip::WhenNobodyWaits`], and at most one call to the park.
+    /// [`Skip::WhenNobodyWaits`], and at most one call to the park. See [`ParkingLot`] for an example.
     pub fn signal(&self, n: u32) -> u32 {
         let n = n.min(MAX_SIGNALS);
         if n == 0 {
@@ -178,6 +200,7 @@ impl<K: Park> ParkingLot<K> {
     }
 
     /// Stops the lot for ever and wakes every waiter; returns how many the park says it woke.
+    /// See [`ParkingLot`] for an example.
     pub fn stop(&self) -> u32 {
         // Ordering[lot.stop]: Release, with `lot.state`: whoever sees the stop bit sees what was closed
         // before it, so the worker's last look misses nothing that was accepted.
@@ -186,7 +209,7 @@ impl<K: Park> ParkingLot<K> {
         self.park.wake(&self.word, u32::MAX)
     }
 
-    /// Whether [`stop`](ParkingLot::stop) has been called.
+    /// Whether [`stop`](ParkingLot::stop) has been called. See [`ParkingLot`] for an example.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.state().is_stopped()

@@ -11,8 +11,16 @@ use crate::walk::{Dice, Walk};
 /// between threads.
 ///
 /// ```
-/// let origin = parkade_core::Origin::new(42);
-/// # let _ = origin;
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Origin, Priority, TagConfig, Task, TaskControl, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(4)])?;
+/// let (tag, origin) = (&control.tags()[0], Origin::new(42)); // 42 modulo 4: to begin with, inbox 2
+/// for word in 1..=3 {
+///     let _ = tag.submit(Task::from_word(word), Priority::Normal, &origin)?;
+/// }
+/// assert_eq!(tag.worker(WorkerIndex(2)).inbox, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Origin {
@@ -21,7 +29,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A choice drawn from `seed`; different threads should bring different seeds.
+    /// A choice drawn from `seed`; different threads should bring different seeds. See [`Origin`] for an example.
     #[must_use]
     pub const fn new(seed: usize) -> Self {
         Self {
@@ -31,6 +39,7 @@ impl Origin {
     }
 
     /// The group to use, out of `groups`.
+    #[inline]
     pub(crate) fn group(&self, groups: usize) -> usize {
         self.group.get() % groups
     }

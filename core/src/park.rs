@@ -80,9 +80,10 @@ use crate::sync::{AtomicU32, sequentially_consistent};
 /// ```
 pub trait Park: Send + Sync {
     /// Sleeps while `*word == expected`; returns at once if it differs, and at any time for no reason.
+    /// See [`Park`] for an example.
     fn wait(&self, word: &AtomicU32, expected: u32);
 
-    /// Releases at most `n` sleepers and returns how many it released.
+    /// Releases at most `n` sleepers and returns how many it released. See [`Park`] for an example.
     fn wake(&self, word: &AtomicU32, n: u32) -> u32;
 }
 
@@ -106,13 +107,13 @@ pub trait Park: Send + Sync {
 /// Plain.heavy();
 /// ```
 pub trait Fences: Copy + Send + Sync + 'static {
-    /// The frequent side: once per push and per pop of a worker's own queue.
+    /// The frequent side: once per push and per pop of a worker's own queue. See [`Fences`] for an example.
     #[inline(always)]
     fn light(self) {
         sequentially_consistent();
     }
 
-    /// The rare side: once per steal, and once per worker that is about to sleep.
+    /// The rare side: once per steal, and once per worker that is about to sleep. See [`Fences`] for an example.
     #[inline(always)]
     fn heavy(self) {
         sequentially_consistent();
@@ -120,6 +121,8 @@ pub trait Fences: Copy + Send + Sync + 'static {
 }
 
 /// [`Fences`] that are SeqCst on both sides: right on every platform, at some 6 ns a fence on x86-64.
+///
+/// See [`RunQueue`](crate::RunQueue) for an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeqCstFences;
 

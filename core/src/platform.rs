@@ -16,6 +16,35 @@ use crate::task::Task;
 ///
 /// Implement it once per system. `parkade-linux` and `parkade-std` are implementations for processes;
 /// the features `spin` and `heapless` of this crate bring ready pieces for kernels.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use board::{Guard, Items, Nap, Queue}; // a lock, an array, a park and a queue: see their traits
+/// use parkade_core::sync::AtomicPtr;
+/// use parkade_core::{Platform, SeqCstFences, Slot, TagConfig, TaskControl};
+///
+/// struct Machine;
+///
+/// impl Platform for Machine {
+///     type Park = Nap;
+///     type Fences = SeqCstFences;
+///     type Lock<T: Send> = Guard<T>;
+///     type Queue = Queue;
+///     type Ring = Items<AtomicPtr<()>>;
+///     type PerWorker<T: Send + Sync> = Items<T>;
+///     type PerTag<T: Send + Sync> = Items<T>;
+///
+///     fn park(&self, _slot: Slot) -> Nap {
+///         Nap
+///     }
+///
+///     fn fences(&self) -> SeqCstFences {
+///         SeqCstFences
+///     }
+/// }
+///
+/// assert!(TaskControl::new(&Machine, &[TagConfig::new(2)]).is_ok());
+/// ```
 pub trait Platform: Send + Sync + 'static {
     /// How a worker sleeps and is woken.
     type Park: Park;
@@ -33,9 +62,10 @@ pub trait Platform: Send + Sync + 'static {
     type PerTag<T: Send + Sync>: Array<T> + Send + Sync;
 
     /// Makes the park of the worker that will own `slot`. A kernel learns here which hart to interrupt.
+    /// See [`Platform`] for an example.
     fn park(&self, slot: Slot) -> Self::Park;
 
-    /// The fences that every queue and idle word of this scheduler uses, chosen once.
+    /// The fences that every queue and idle word of this scheduler uses, chosen once. See [`Platform`] for an example.
     fn fences(&self) -> Self::Fences;
 }
 
@@ -62,10 +92,14 @@ impl fmt::Display for Slot {
 }
 
 /// A tag's position in its control, counted from 0.
+///
+/// See [`Slot`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TagIndex(pub usize);
 
 /// A worker's position in its tag, counted from 0.
+///
+/// See [`Slot`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerIndex(pub usize);
 
@@ -96,10 +130,10 @@ pub struct WorkerIndex(pub usize);
 /// assert_eq!(lock.with(|value| *value), 2);
 /// ```
 pub trait Lock<T>: Send + Sync {
-    /// A lock around `value`.
+    /// A lock around `value`. See [`Lock`] for an example.
     fn new(value: T) -> Self;
 
-    /// Runs `f` with the value while nobody else has it.
+    /// Runs `f` with the value while nobody else has it. See [`Lock`] for an example.
     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R;
 }
 
@@ -145,28 +179,29 @@ pub trait Lock<T>: Send + Sync {
 /// }
 /// assert!(queue.push(Task::from_word(5)).is_err(), "it comes back");
 /// assert_eq!(queue.pop().map(Task::into_word), Some(1));
+/// assert!(!queue.is_empty() && queue.len() == 3);
 /// ```
 pub trait TaskQueue: Send {
-    /// An empty queue.
+    /// An empty queue. See [`TaskQueue`] for an example.
     fn new() -> Self;
 
-    /// Appends a task.
+    /// Appends a task. See [`TaskQueue`] for an example.
     ///
     /// # Errors
     ///
     /// The task itself, when there is no room.
     fn push(&mut self, task: Task) -> Result<(), Task>;
 
-    /// How many more tasks fit; `usize::MAX` for a queue that grows.
+    /// How many more tasks fit; `usize::MAX` for a queue that grows. See [`TaskQueue`] for an example.
     fn room(&self) -> usize;
 
-    /// Takes the oldest task.
+    /// Takes the oldest task. See [`TaskQueue`] for an example.
     fn pop(&mut self) -> Option<Task>;
 
-    /// How many tasks wait.
+    /// How many tasks wait. See [`TaskQueue`] for an example.
     fn len(&self) -> usize;
 
-    /// Whether no task waits.
+    /// Whether no task waits. See [`TaskQueue`] for an example.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -203,7 +238,7 @@ pub trait TaskQueue: Send {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Array<T>: Deref<Target = [T]> + Sized {
-    /// Makes `len` items, in order, until one fails.
+    /// Makes `len` items, in order, until one fails. See [`Array`] for an example.
     ///
     /// # Errors
     ///
@@ -213,7 +248,7 @@ pub trait Array<T>: Deref<Target = [T]> + Sized {
         make: impl FnMut(usize) -> Result<T, E>,
     ) -> Result<Self, E>;
 
-    /// Makes `len` items, in order.
+    /// Makes `len` items, in order. See [`Array`] for an example.
     ///
     /// # Errors
     ///
@@ -224,6 +259,8 @@ pub trait Array<T>: Deref<Target = [T]> + Sized {
 }
 
 /// More items were asked for than the platform's storage can hold.
+///
+/// See [`Array`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapacityError {
     /// How many items were asked for.

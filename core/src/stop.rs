@@ -20,6 +20,7 @@
 //!
 //! ```
 #![doc = include_str!("../docs/board.md")]
+//! use parkade_core::stop::{AlreadyStopping, Stopped};
 //! use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
 //!
 //! let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
@@ -30,13 +31,15 @@
 //! let lots = control.stop(StopPolicy::Drain)?.drivers_stopped().close();
 //! assert!(tag.submit(Task::from_word(2), Priority::Normal, &origin).is_err());
 //! let join = lots.stop_lots().interrupted();
+//! assert_eq!(control.stop(StopPolicy::Abandon).unwrap_err(), AlreadyStopping);
 //!
 //! // A drain: what was accepted runs, then the worker is told to leave.
 //! let Next::Run(task) = worker.next() else { unreachable!("one waits") };
 //! assert_eq!(task.into_word(), 1);
 //! assert!(matches!(worker.next(), Next::Stop));
+//! assert_eq!(join.remaining(), 1);
 //! drop(worker);
-//! assert_eq!(join.joined().remaining, 0);
+//! assert_eq!(join.joined(), Stopped { policy: StopPolicy::Drain, remaining: 0 });
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -47,6 +50,8 @@ use crate::tag::Tag;
 use crate::task::Task;
 
 /// What becomes of tasks that are queued when the scheduler stops.
+///
+/// See [the module](crate::stop) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StopPolicy {
     /// They run.
@@ -56,6 +61,8 @@ pub enum StopPolicy {
 }
 
 /// The scheduler or the tag is stopping or stopped already: only one caller takes the steps.
+///
+/// See [the module](crate::stop) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlreadyStopping;
 
@@ -103,22 +110,24 @@ macro_rules! step {
 
 step! {
     /// Step 1: stop timers and reactors, then call [`drivers_stopped`](Drivers::drivers_stopped).
+    /// See [the module](crate::stop) for an example.
     Drivers
 }
 step! {
-    /// Step 2: call [`close`](Close::close).
+    /// Step 2: call [`close`](Close::close). See [the module](crate::stop) for an example.
     Close
 }
 step! {
-    /// Step 3: call [`stop_lots`](Lots::stop_lots).
+    /// Step 3: call [`stop_lots`](Lots::stop_lots). See [the module](crate::stop) for an example.
     Lots
 }
 step! {
     /// Step 4: interrupt blocked workers, then call [`interrupted`](Interrupt::interrupted).
+    /// See [the module](crate::stop) for an example.
     Interrupt
 }
 step! {
-    /// Step 5: wait for the workers, then call [`joined`](Join::joined).
+    /// Step 5: wait for the workers, then call [`joined`](Join::joined). See [the module](crate::stop) for an example.
     Join
 }
 
@@ -127,7 +136,7 @@ impl<'c, P: Platform> Drivers<'c, P> {
         Self { reach, policy }
     }
 
-    /// Says that nothing makes tasks by itself any more.
+    /// Says that nothing makes tasks by itself any more. See [the module](crate::stop) for an example.
     pub fn drivers_stopped(self) -> Close<'c, P> {
         let Self { reach, policy } = self;
         Close { reach, policy }
@@ -136,6 +145,7 @@ impl<'c, P: Platform> Drivers<'c, P> {
 
 impl<'c, P: Platform> Close<'c, P> {
     /// Refuses new tasks in every tag that is stopped and closes its inboxes.
+    /// See [the module](crate::stop) for an example.
     pub fn close(self) -> Lots<'c, P> {
         let Self { reach, policy } = self;
         reach.tags.iter().for_each(|tag| tag.close(policy));
@@ -144,7 +154,7 @@ impl<'c, P: Platform> Close<'c, P> {
 }
 
 impl<'c, P: Platform> Lots<'c, P> {
-    /// Stops their lots and wakes their sleepers.
+    /// Stops their lots and wakes their sleepers. See [the module](crate::stop) for an example.
     pub fn stop_lots(self) -> Interrupt<'c, P> {
         let Self { reach, policy } = self;
         reach.tags.iter().for_each(|tag| tag.stop_lots());
@@ -153,7 +163,7 @@ impl<'c, P: Platform> Lots<'c, P> {
 }
 
 impl<'c, P: Platform> Interrupt<'c, P> {
-    /// Says that blocked workers were told, or that nobody can tell them.
+    /// Says that blocked workers were told, or that nobody can tell them. See [the module](crate::stop) for an example.
     pub fn interrupted(self) -> Join<'c, P> {
         let Self { reach, policy } = self;
         Join { reach, policy }
@@ -163,6 +173,27 @@ impl<'c, P: Platform> Interrupt<'c, P> {
 impl<P: Platform> Join<'_, P> {
     /// Turns a drain into an abandonment, because the caller will not wait longer: each worker leaves
     /// after the task that it runs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/board.md")]
+    /// use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+    ///
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+    /// let (tag, origin) = (&control.tags()[0], Origin::new(0));
+    /// let _ = tag.submit(Task::from_word(1), Priority::Normal, &origin)?;
+    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+    /// let _ = worker.push(Task::from_word(2))?;
+    ///
+    /// let join = control.stop(StopPolicy::Drain)?.drivers_stopped().close().stop_lots().interrupted();
+    /// join.abandon(); // the time is up
+    /// assert!(matches!(worker.next(), Next::Stop));
+    /// assert_eq!(worker.take_left().map(Task::into_word), Some(2));
+    /// let _ = tag.submit_again(Task::from_word(3), Priority::Normal, &origin)?; // a future that was woken late
+    /// let left = std::iter::from_fn(|| join.take_queued()).map(|(_, task)| task.into_word());
+    /// assert!(left.eq([1, 3]));
+    /// # drop(worker);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn abandon(&self) {
         let tags = self.reach.tags.iter();
         tags.for_each(|tag| tag.close(StopPolicy::Abandon));
@@ -170,17 +201,18 @@ impl<P: Platform> Join<'_, P> {
 
     /// Takes one of the tasks that will not run, with its tag, until there are none. Call it for what is
     /// abandoned; in a draining one it takes tasks away from workers that would run them.
+    /// See [`abandon`](Join::abandon) for an example.
     pub fn take_queued(&self) -> Option<(TagIndex, Task)> {
         self.reach.take_queued()
     }
 
-    /// How many workers are still registered.
+    /// How many workers are still registered. See [the module](crate::stop) for an example.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.reach.tags.iter().map(Tag::workers).sum()
     }
 
-    /// Ends the sequence.
+    /// Ends the sequence. See [the module](crate::stop) for an example.
     pub fn joined(self) -> Stopped {
         Stopped {
             policy: self.policy,
@@ -190,6 +222,8 @@ impl<P: Platform> Join<'_, P> {
 }
 
 /// What a stop came to.
+///
+/// See [the module](crate::stop) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
     /// The policy that it began with.

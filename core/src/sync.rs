@@ -29,6 +29,7 @@ pub(crate) use as_written::{fence, heavy, left_out, light, order};
 pub(crate) use mutant::{fence, heavy, left_out, light, order};
 
 /// The fence itself, on whichever atomics these are.
+#[inline(always)]
 pub(crate) fn sequentially_consistent() {
     #[cfg(not(parkade_loom))]
     core::sync::atomic::fence(Ordering::SeqCst);

@@ -20,6 +20,8 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering, fence, heavy};
 use crate::task::Task;
 
 /// Whether a task goes before others of its tag.
+///
+/// See [`Tag`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Priority {
     /// In turn.
@@ -35,7 +37,7 @@ pub enum Priority {
 ///
 /// ```
 #[doc = include_str!("../docs/board.md")]
-/// use parkade_core::{Origin, Priority, TagConfig, Task, TaskControl, Wake};
+/// use parkade_core::{Origin, Priority, TagConfig, Task, TaskControl, WorkerIndex};
 ///
 /// let control = TaskControl::new(&Board, &[TagConfig::new(2).inbox_limit(1)])?;
 /// let (tag, origin) = (&control.tags()[0], Origin::new(0));
@@ -43,6 +45,13 @@ pub enum Priority {
 /// let (accepted, refused) = tag.submit_batch(&mut tasks, Priority::Normal, &origin);
 /// // Two inboxes of one task each: the third comes back.
 /// assert_eq!((accepted, refused.map(|refused| refused.task.into_word())), (2, Some(3)));
+/// // There is room for one of high priority, for one that worker 1 must run, and for what was accepted before.
+/// let _ = tag.submit(Task::from_word(4), Priority::High, &origin)?;
+/// let _ = tag.submit_to(WorkerIndex(1), Task::from_word(5))?;
+/// let _ = tag.submit_accepted(Task::from_word(6), Priority::Normal, &origin)?;
+/// assert_eq!((tag.waiting(), tag.queued_first()), (4, 1)); // but for the one that only worker 1 may take
+/// assert_eq!((tag.capacity(), tag.workers(), tag.is_open()), (2, 0, true));
+/// assert!(tag.has_nobody_idle() && tag.is_short(), "tasks wait, and nobody has registered");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Tag<P: Platform> {
@@ -50,6 +59,7 @@ pub struct Tag<P: Platform> {
     pub(crate) idle: IdleWords<P>,
     pub(crate) priority: Inbox<P>,
     pub(crate) ageing: u32,
+    pub(crate) linger: u32,
     pub(crate) fences: P::Fences,
     pub(crate) wakes: WakeCounters,
     /// Whether somebody stops, or has stopped, this tag alone.
@@ -86,6 +96,7 @@ impl<P: Platform> Tag<P> {
             idle: IdleWords::new(config.workers).map_err(too_large)?,
             priority: Inbox::new(config.inbox_limit),
             ageing: config.ageing,
+            linger: config.linger,
             fences: platform.fences(),
             wakes: WakeCounters::new(),
             stopping: AtomicBool::new(false),
@@ -96,7 +107,7 @@ impl<P: Platform> Tag<P> {
     /// Submits a task from any thread and wakes a worker for it if one is needed.
     ///
     /// Costs one lock, one fence and a load while nobody is idle; one compare-and-swap and one call to
-    /// the park when somebody is. Never sleeps for room.
+    /// the park when somebody is. Never sleeps for room. See [`Tag`] for an example.
     ///
     /// # Errors
     ///
@@ -107,6 +118,7 @@ impl<P: Platform> Tag<P> {
 
     /// Submits a task that was accepted before it is due, as [`submit`](Tag::submit) does but whatever the
     /// inboxes' limit: what a timer promised must not depend on how full they are when it fires.
+    /// See [`Tag`] for an example.
     ///
     /// # Errors
     ///
@@ -125,7 +137,7 @@ impl<P: Platform> Tag<P> {
     ///
     /// It runs if a worker of a draining tag finds it before it leaves. Otherwise it stays queued until it is taken by
     /// [`take_queued`](crate::stop::Join::take_queued): so whoever stops the scheduler looks there until nothing that was
-    /// accepted is left anywhere.
+    /// accepted is left anywhere. See [`Join::abandon`](crate::stop::Join::abandon) for an example.
     ///
     /// # Errors
     ///
@@ -168,7 +180,7 @@ impl<P: Platform> Tag<P> {
     /// Submits all tasks of an iterator as one: under one lock where they fit in one inbox, with one
     /// fence, and with as many wakes as there is work and idle workers for. Returns how many were
     /// accepted, and the first task for which there was no room anywhere; those after it stay in the
-    /// iterator. The iterator runs inside the lock: it must neither block nor submit.
+    /// iterator. The iterator runs inside the lock: it must neither block nor submit. See [`Tag`] for an example.
     pub fn submit_batch(
         &self,
         tasks: &mut impl Iterator<Item = Task>,
@@ -221,7 +233,7 @@ impl<P: Platform> Tag<P> {
         (accepted, refused)
     }
 
-    /// Submits a task that this one worker must run; nobody steals it.
+    /// Submits a task that this one worker must run; nobody steals it. See [`Tag`] for an example.
     ///
     /// # Errors
     ///
@@ -283,6 +295,7 @@ impl<P: Platform> Tag<P> {
     /// atomic after; if it says no, the task is seen here. A worker that took a task and saw more
     /// ([`Worker::take_unmet`](crate::Worker::take_unmet)) reads it too, so nobody need ask for a searcher's
     /// sake. A worker that is between two tasks is neither idle nor searching: ask again before you create.
+    /// See [`Tag`] for an example.
     #[must_use]
     pub fn is_short(&self) -> bool {
         // Ordering[grow.look.fence]: heavy, with `idle.submit.fence`, `idle.push.fence` and
@@ -293,6 +306,7 @@ impl<P: Platform> Tag<P> {
     }
 
     /// How many tasks wait that any worker may take: a load per queue, each exact at another moment.
+    /// See [`Tag`] for an example.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let of_groups = self.groups.iter();
@@ -301,12 +315,13 @@ impl<P: Platform> Tag<P> {
     }
 
     /// Whether no worker is idle: a load per idle word, to be trusted after a fence as that of a submit.
+    /// See [`Tag`] for an example.
     #[must_use]
     pub fn has_nobody_idle(&self) -> bool {
         self.idle.nobody_announced().is_some()
     }
 
-    /// Whether the tag takes new tasks: one load.
+    /// Whether the tag takes new tasks: one load. See [`Tag`] for an example.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.intake.load(Ordering::Relaxed) == OPEN
@@ -336,7 +351,7 @@ impl<P: Platform> Tag<P> {
     /// thread; one call to the park.
     ///
     /// A request to a slot without a worker is for the next one that registers there. The caller sees to
-    /// it that a tag with work keeps a worker.
+    /// it that a tag with work keeps a worker. See [`Next`](crate::Next) for an example.
     ///
     /// # Panics
     ///
@@ -368,13 +383,13 @@ impl<P: Platform> Tag<P> {
         })
     }
 
-    /// How many workers this tag has room for.
+    /// How many workers this tag has room for. See [`Tag`] for an example.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.groups.len()
     }
 
-    /// How many workers are registered.
+    /// How many workers are registered. See [`Tag`] for an example.
     #[must_use]
     pub fn workers(&self) -> usize {
         let registered = self
@@ -384,7 +399,7 @@ impl<P: Platform> Tag<P> {
         registered.count()
     }
 
-    /// A snapshot of one worker; a few loads, from any thread.
+    /// A snapshot of one worker; a few loads, from any thread. See [`WorkerSnapshot`] for an example.
     ///
     /// # Panics
     ///
@@ -394,13 +409,14 @@ impl<P: Platform> Tag<P> {
         self.groups[worker.0].snapshot(self.idle.is_announced(worker))
     }
 
-    /// How many tasks of high priority wait: one load.
+    /// How many tasks of high priority wait: one load. See [`Tag`] for an example.
     #[must_use]
     pub fn queued_first(&self) -> usize {
         self.priority.len()
     }
 
     /// A snapshot of the tag's counters. Reads every group; may be called at any time from any thread.
+    /// See [`Counters`] for an example.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);

@@ -15,6 +15,10 @@ use core::sync::atomic::AtomicPtr;
 ///
 /// let task = Task::from_word(7);
 /// assert_eq!(task.into_word(), 7);
+///
+/// let mut job = 7;
+/// let pointer = &raw mut job;
+/// assert_eq!(Task::from_ptr(pointer.cast()).into_ptr().cast(), pointer);
 /// ```
 #[must_use = "a task that is dropped never runs, and what it points to leaks"]
 pub struct Task {
@@ -24,7 +28,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Wraps a pointer. Any value is allowed, null included.
+    /// Wraps a pointer. Any value is allowed, null included. See [`Task`] for an example.
     #[inline]
     pub const fn from_ptr(ptr: *mut ()) -> Self {
         Self {
@@ -32,19 +36,19 @@ impl Task {
         }
     }
 
-    /// The pointer that this task was made from, with its provenance.
+    /// The pointer that this task was made from, with its provenance. See [`Task`] for an example.
     #[must_use = "the pointer is all that is left of the task"]
     #[inline]
     pub fn into_ptr(self) -> *mut () {
         self.word.into_inner()
     }
 
-    /// Wraps a plain number, for schedulers whose tasks are indices.
+    /// Wraps a plain number, for schedulers whose tasks are indices. See [`Task`] for an example.
     pub const fn from_word(word: usize) -> Self {
         Self::from_ptr(core::ptr::without_provenance_mut(word))
     }
 
-    /// The number that this task was made from (for a pointer, its address).
+    /// The number that this task was made from (for a pointer, its address). See [`Task`] for an example.
     #[must_use = "the word is all that is left of the task"]
     pub fn into_word(self) -> usize {
         self.into_ptr().addr()

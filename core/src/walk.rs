@@ -13,6 +13,7 @@ impl Dice {
         Self((seed as u32).wrapping_mul(0x9E37_79B9) | 1)
     }
 
+    #[inline]
     pub(crate) fn roll(&mut self) -> usize {
         let mut x = self.0;
         x ^= x << 13;
@@ -33,6 +34,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
+    #[inline]
     pub(crate) fn new(n: usize, dice: &mut Dice) -> Self {
         if n == 0 {
             return Self {
@@ -60,6 +62,7 @@ impl Walk {
 impl Iterator for Walk {
     type Item = usize;
 
+    #[inline]
     fn next(&mut self) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         let here = self.at;

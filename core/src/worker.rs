@@ -4,6 +4,7 @@
 //! A worker is *awake*, counted as a searcher or not, or *announced*; [`crate::idle`] has the protocol
 //! and its numbers.
 
+mod forks;
 mod search;
 mod take_back;
 
@@ -13,20 +14,34 @@ use core::fmt;
 use crate::activity::Activity;
 use crate::counters::bump;
 use crate::group::Group;
-use crate::idle::{Cancelled, Wake, nobody_in};
+use crate::idle::{Cancelled, Search, Wake, nobody_in};
 use crate::inbox::{Refused, RefusedReason};
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
-use crate::run_queue::{Owner, Place};
+use crate::run_queue::Owner;
 use crate::sync::{AtomicUsize, Ordering, fence, heavy, left_out, light};
 use crate::tag::{Cause, Tag, closed};
 use crate::task::Task;
 use crate::walk::Dice;
 
+pub use forks::Fork;
 use search::Found;
 pub use search::{FAIRNESS_PERIOD, TAKE_BATCH};
 
 /// What a worker's thread must do next.
+///
+/// ```
+#[doc = include_str!("../docs/board.md")]
+/// use parkade_core::{Next, Slot, TagConfig, TagIndex, TaskControl, WorkerIndex};
+///
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+/// assert!(matches!(worker.next(), Next::Park(_)));
+/// control.tags()[0].request_retire(WorkerIndex(0));
+/// assert!(matches!(worker.next(), Next::Retire));
+/// # drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a task that is dropped here is lost, and a worker that does not park spins"]
 pub enum Next {
@@ -34,6 +49,9 @@ pub enum Next {
     Run(Task),
     /// Call [`Worker::park`] with this state, then ask again.
     Park(State),
+    /// Pause, much shorter than a park and a wake take, then ask again. Only where
+    /// [`TagConfig::linger`](crate::TagConfig::linger) asks for it.
+    Linger,
     /// Leave: the scheduler has stopped and there is nothing left for this worker.
     Stop,
     /// Leave: this worker was asked to retire ([`Tag::request_retire`]); what it had queued is with the
@@ -55,7 +73,11 @@ pub enum Next {
 /// let Next::Run(task) = two.next() else { unreachable!("one waits") };
 /// assert_eq!(task.into_word(), 7); // stolen
 /// assert_eq!(control.tags()[0].counters().stolen, 1);
-/// assert!(matches!(one.next(), Next::Park(_)), "nothing is left");
+/// assert!(!two.take_unmet(), "nothing waits beside it");
+///
+/// let Next::Park(state) = one.next() else { unreachable!("nothing is left") };
+/// one.park(state); // until it is signalled, or for no reason: ask again
+/// assert_eq!((one.slot(), one.tag().workers()), (slot(0), 2));
 /// # drop((one, two));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -72,25 +94,17 @@ pub struct Worker<'c, P: Platform> {
     stopping: Cell<bool>,
     retired: Cell<bool>,
     unmet: Cell<bool>,
+    /// How many more looks it takes while it lingers.
+    looks: Cell<u32>,
     picks: Cell<u32>,
     rotation: Cell<usize>,
     dice: Cell<Dice>,
 }
 
-/// A task that [`Worker::fork`] has queued.
-#[derive(Debug, Clone, Copy)]
-#[must_use = "a fork is taken back before its waiter goes on"]
-pub struct Fork {
-    /// Where it lies: for [`Worker::take_fork`].
-    pub place: Place,
-    /// Whether another worker is idle: then call [`Worker::wake_for_forks`].
-    pub wanted: bool,
-}
-
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// Running a task or looking for one; counted among the searchers or not.
-    Awake { counted: bool },
+    /// Running a task or looking for one.
+    Awake(Search),
     /// The own bit is set, or was until somebody claimed it.
     Announced,
 }
@@ -111,23 +125,24 @@ impl<'c, P: Platform> Worker<'c, P> {
             queue,
             fences: tag.fences,
             idle_word: tag.idle.only_word(),
-            phase: Cell::new(Phase::Awake { counted: false }),
+            phase: Cell::new(Phase::Awake(Search::Uncounted)),
             stopping: Cell::new(false),
             retired: Cell::new(false),
             unmet: Cell::new(false),
+            looks: Cell::new(0),
             picks: Cell::new(0),
             rotation: Cell::new(slot.worker.0),
             dice: Cell::new(Dice::new(slot.worker.0 + 1)),
         }
     }
 
-    /// Which worker of which tag this is.
+    /// Which worker of which tag this is. See [`Worker`] for an example.
     #[must_use]
     pub fn slot(&self) -> Slot {
         self.slot
     }
 
-    /// The tag that this worker belongs to.
+    /// The tag that this worker belongs to. See [`Worker`] for an example.
     #[must_use]
     pub fn tag(&self) -> &'c Tag<P> {
         self.tag
@@ -135,28 +150,31 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Decides what this worker does next. Never blocks.
     ///
-    /// With work in the own run queue it costs a few loads beside the pop.
+    /// With work in the own run queue it costs a few loads beside the pop. See [`Worker`] for an example.
     #[inline]
     pub fn next(&self) -> Next {
         loop {
             match self.phase.get() {
-                Phase::Awake { counted } => {
+                Phase::Awake(search) => {
                     if self.tag.is_abandoned() {
-                        return self.leave(counted);
+                        return self.leave(search);
                     }
                     if self.asked_to_retire() {
-                        match self.retire(counted) {
+                        match self.retire(search) {
                             Some(next) => return next,
                             None => continue,
                         }
                     }
                     if let Some(found) = self.find() {
-                        return Next::Run(self.settle(found, counted));
+                        return Next::Run(self.settle(found, search));
                     }
                     if !self.stopping.get() {
-                        self.announce(counted);
+                        if self.lingers(search) {
+                            return Next::Linger;
+                        }
+                        self.announce(search);
                     } else if left_out("stop.again") || self.tag.sees_work().is_none() {
-                        return self.leave(counted);
+                        return self.leave(search);
                     }
                     // Else a steal was lost to somebody who took one task of several.
                 }
@@ -169,16 +187,18 @@ impl<'c, P: Platform> Worker<'c, P> {
                         self.stopping.set(true);
                         self.withdraw();
                         if left_out("stop.look") {
-                            return self.leave(true);
+                            return self.leave(Search::Counted);
                         }
                     } else if self.asked_to_retire() {
                         let cancelled = self.tag.idle.cancel(self.slot.worker);
-                        let counted = cancelled == Cancelled::WasClaimed;
-                        self.enter(Phase::Awake { counted });
+                        self.enter(Phase::Awake(match cancelled {
+                            Cancelled::WasClaimed => Search::Counted,
+                            Cancelled::TookBack => Search::Uncounted,
+                        }));
                     } else if early.unwrap_or_else(|| self.is_announced()) {
                         return Next::Park(state);
                     } else {
-                        self.enter(Phase::Awake { counted: true });
+                        self.enter(Phase::Awake(Search::Counted));
                     }
                 }
             }
@@ -187,6 +207,7 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Whether this worker has seen tasks wait, beside the one that [`next`](Worker::next) gave it, while
     /// nobody was idle: the moment to grow, as [`Wake::NobodyIdle`] is for a submit. Says so once.
+    /// See [`Worker`] for an example.
     #[inline]
     pub fn take_unmet(&self) -> bool {
         self.unmet.get() && self.unmet.replace(false)
@@ -195,6 +216,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Takes what is left in this worker's own queues, after [`Next::Stop`]: nothing in a drain, in which it has seen
     /// none, and what may come after is for those that are still there; after an abandonment also what it queued
     /// or moved when everybody else had looked already.
+    /// See [`Join::abandon`](crate::stop::Join::abandon) for an example.
     pub fn take_left(&self) -> Option<Task> {
         if !self.tag.is_abandoned() {
             return None;
@@ -205,7 +227,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     }
 
     /// Sleeps on this worker's lot until it is signalled, or returns for no reason; then ask
-    /// [`next`](Worker::next) again.
+    /// [`next`](Worker::next) again. See [`Worker`] for an example.
     pub fn park(&self, state: State) {
         bump(&self.group.counters.parked, 1);
         self.group.doing.note(Activity::Parked);
@@ -217,7 +239,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// worker for it if one is needed.
     ///
     /// Two stores and one load of a shared word while nobody is idle. A full run queue spills half of
-    /// itself to the own inbox; never sleeps for room.
+    /// itself to the own inbox; never sleeps for room. See [`Worker`] for an example.
     ///
     /// # Errors
     ///
@@ -235,45 +257,13 @@ impl<'c, P: Platform> Worker<'c, P> {
         Ok(self.after_publishing(|| published.max(self.queue.queue().len())))
     }
 
-    /// Appends a task that the one at hand waits for before it ends: a fork of a fork-join.
-    ///
-    /// As [`push`](Worker::push), with three differences. A tag that was closed takes it too, so that an accepted
-    /// task can finish what it has begun while the scheduler stops; the others may have left by then, so
-    /// whoever forks must be ready to run its forks itself. Nothing is spilled for it: as long as no push
-    /// comes between either, forks stay in the run queue until they are stolen or
-    /// [taken back](Worker::take_fork). And the wake is the caller's to ask for, if one is
-    /// [wanted](Fork::wanted). What is still queued when this worker leaves an abandoned tag comes back from
-    /// [`take_left`](Worker::take_left).
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`] with the task: the run queue is full. Run it in place.
-    #[inline]
-    pub fn fork(&self, task: Task) -> Result<Fork, Refused> {
-        match self.queue.push(task) {
-            Ok(place) => {
-                bump(&self.group.counters.pushed, 1);
-                let wanted = self.nobody_idle().is_none();
-                Ok(Fork { place, wanted })
-            }
-            Err(task) => {
-                let reason = RefusedReason::Full;
-                Err(Refused { task, reason })
-            }
-        }
-    }
-
-    /// Wakes another worker for what this one has [forked](Worker::fork), if one is needed.
-    pub fn wake_for_forks(&self) -> Wake {
-        self.after_publishing(|| self.queue.queue().len().max(1))
-    }
-
     /// Queues a task that was accepted before and goes on, such as a future that was woken, at the end of the own
     /// inbox: it comes after all that is queued with this worker, and others may take it as they take any task.
     ///
     /// The limit does not hold for it. As for a [`fork`](Worker::fork), a tag that was closed takes it too:
     /// this worker looks here again before it leaves. What is queued after its last look comes back from
     /// [`take_left`](Worker::take_left) or [`take_queued`](crate::stop::Join::take_queued). Costs the inbox's lock.
+    /// See [`Worker::fork`] for an example.
     ///
     /// # Errors
     ///
@@ -342,11 +332,11 @@ impl<'c, P: Platform> Worker<'c, P> {
 
     /// Books a task that was found, before it runs.
     #[inline]
-    fn settle(&self, found: Found, counted: bool) -> Task {
+    fn settle(&self, found: Found, search: Search) -> Task {
         bump(&self.group.counters.picked, 1);
-        if counted {
+        if search != Search::Uncounted {
             // The release looks at the own run queue too, so it covers what was moved there.
-            self.release();
+            self.release(search);
         } else if found.moved > 0 && !left_out("idle.moved.check") {
             self.after_moving(found.moved);
         }
@@ -354,9 +344,9 @@ impl<'c, P: Platform> Worker<'c, P> {
     }
 
     /// Transition 5: leaves the searchers, looks everywhere, and wakes one more where there is work.
-    fn release(&self) {
-        self.enter(Phase::Awake { counted: false });
-        self.tag.idle.leave_searchers(self.slot.worker);
+    fn release(&self, search: Search) {
+        self.enter(Phase::Awake(Search::Uncounted));
+        self.tag.idle.leave_searchers(self.slot.worker, search);
         // Ordering[idle.release.fence]: F4, with `idle.submit.fence` and `idle.push.second`: a submitter
         // that still counted this worker as a searcher pushed before, and the look sees its task.
         fence("idle.release.fence");
@@ -370,8 +360,8 @@ impl<'c, P: Platform> Worker<'c, P> {
     }
 
     /// Transition 2: announces, then looks everywhere again.
-    fn announce(&self, counted: bool) {
-        self.tag.idle.announce(self.slot.worker, counted);
+    fn announce(&self, search: Search) {
+        self.tag.idle.announce(self.slot.worker, search);
         self.enter(Phase::Announced);
         // Ordering[idle.announce.fence]: F3, heavy, with `idle.submit.fence` and the light
         // `idle.push.fence`: either the look below sees the push, or the pusher sees the announcement.
@@ -387,14 +377,14 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Transition 3: takes the own bit back, or accepts the claim that has cleared it.
     fn withdraw(&self) {
         self.tag.idle.withdraw(self.slot.worker);
-        self.enter(Phase::Awake { counted: true });
+        self.enter(Phase::Awake(Search::Counted));
     }
 
     /// Leaves the searchers for good. Nobody else is woken: a stop wakes all.
-    fn leave(&self, counted: bool) -> Next {
-        if counted {
-            self.tag.idle.leave_searchers(self.slot.worker);
-            self.enter(Phase::Awake { counted: false });
+    fn leave(&self, search: Search) -> Next {
+        if search != Search::Uncounted {
+            self.tag.idle.leave_searchers(self.slot.worker, search);
+            self.enter(Phase::Awake(Search::Uncounted));
         }
         self.group.doing.note(Activity::Leaving);
         Next::Stop
@@ -404,8 +394,8 @@ impl<'c, P: Platform> Worker<'c, P> {
     fn enter(&self, phase: Phase) {
         self.phase.set(phase);
         self.group.doing.note(match phase {
-            Phase::Awake { counted: false } => Activity::Running,
-            Phase::Awake { counted: true } => Activity::Searching,
+            Phase::Awake(Search::Uncounted) => Activity::Running,
+            Phase::Awake(Search::Counted | Search::Lingering) => Activity::Searching,
             Phase::Announced => Activity::Announced,
         });
     }
@@ -419,16 +409,16 @@ impl<'c, P: Platform> Worker<'c, P> {
         self.group.retire.load(Ordering::Relaxed) && self.tag.is_open()
     }
 
-    /// Transition 6, from the close on. Mailbox tasks are for this worker alone, so it runs what came
+    /// Transition 7, from the close on. Mailbox tasks are for this worker alone, so it runs what came
     /// before the close. `None`: the tag was closed meanwhile.
-    fn retire(&self, counted: bool) -> Option<Next> {
+    fn retire(&self, search: Search) -> Option<Next> {
         self.group.mailbox.close();
         self.group.inbox.close();
         if left_out("idle.retire.pass") {
-            let _ = self.leave(counted);
-        } else if counted {
+            let _ = self.leave(search);
+        } else if search != Search::Uncounted {
             // The claim, if there was one, goes to whoever is next.
-            self.release();
+            self.release(search);
         }
         if let Some(task) = self.group.mailbox.pop() {
             bump(&self.group.counters.picked, 1);
@@ -459,8 +449,8 @@ impl<P: Platform> Drop for Worker<'_, P> {
         if let Phase::Announced = self.phase.get() {
             self.withdraw();
         }
-        if let Phase::Awake { counted: true } = self.phase.get() {
-            self.release();
+        if let Phase::Awake(search @ (Search::Counted | Search::Lingering)) = self.phase.get() {
+            self.release(search);
         }
         if self.retired.get() {
             self.group.retire.store(false, Ordering::Relaxed);

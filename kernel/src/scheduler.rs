@@ -186,6 +186,7 @@ pub(crate) fn work(worker: &Worker<'_, Kernel>, mut run: impl FnMut(usize)) {
                 worker.park(state);
                 watchdog::look();
             }
+            Next::Linger => core::hint::spin_loop(),
             Next::Stop | Next::Retire => return,
         }
     }

@@ -26,7 +26,10 @@ pub use parkade_std::Std;
 /// repository has one. The rest may be taken from another backend, as here.
 ///
 /// ```
-/// use parkade::backend::{AffinityError, Std};
+/// use std::io;
+/// use std::sync::atomic::AtomicUsize;
+///
+/// use parkade::backend::{AffinityError, Interrupts, Std};
 /// use parkade::{Backend, FenceChoice, RuntimeOn, Tag};
 /// use parkade_core::{Platform, SeqCstFences, Slot};
 ///
@@ -68,6 +71,14 @@ pub use parkade_std::Std;
 ///     fn set_current_thread_cpus(_cpus: &[usize]) -> Result<(), AffinityError> {
 ///         Err(AffinityError::Unsupported)
 ///     }
+///
+///     fn forks() -> io::Result<&'static AtomicUsize> {
+///         <Std as Backend>::forks()
+///     }
+///
+///     fn interrupts() -> Option<&'static dyn Interrupts> {
+///         <Std as Backend>::interrupts()
+///     }
 /// }
 ///
 /// let runtime = RuntimeOn::<Told>::builder().tag(Tag::new("own").workers(2)).build()?;
@@ -75,24 +86,24 @@ pub use parkade_std::Std;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Backend: Platform + Sized {
-    /// Makes the platform, once per runtime and before any of its threads.
+    /// Makes the platform, once per runtime and before any of its threads. See [`Backend`] for an example.
     fn new(fences: FenceChoice) -> Self;
 
-    /// The CPUs that this process may use now, ascending.
+    /// The CPUs that this process may use now, ascending. See [`Backend`] for an example.
     ///
     /// # Errors
     ///
     /// [`AffinityError::Unsupported`] if there is no affinity here, else the system's own error.
     fn allowed_cpus() -> Result<Vec<usize>, AffinityError>;
 
-    /// Lets the calling thread run on `cpu` alone.
+    /// Lets the calling thread run on `cpu` alone. See [`Backend`] for an example.
     ///
     /// # Errors
     ///
     /// As for [`allowed_cpus`](Backend::allowed_cpus).
     fn pin_current_thread(cpu: usize) -> Result<(), AffinityError>;
 
-    /// Lets the calling thread run on all of `cpus`.
+    /// Lets the calling thread run on all of `cpus`. See [`Backend`] for an example.
     ///
     /// # Errors
     ///
@@ -103,7 +114,7 @@ pub trait Backend: Platform + Sized {
     ///
     /// A runtime compares it with what it was when the runtime was built, once per task, so that a child,
     /// which has none of its parent's workers, is refused and does not wait for ever. By default it never
-    /// changes: right for a system without `fork`.
+    /// changes: right for a system without `fork`. See [`Backend`] for an example.
     ///
     /// # Errors
     ///
@@ -115,7 +126,7 @@ pub trait Backend: Platform + Sized {
 
     /// How the threads of a process are interrupted in system calls that block; by default they cannot be.
     ///
-    /// A runtime uses it when it [stops](crate::Interrupt).
+    /// A runtime uses it when it [stops](crate::Interrupt). See [`Backend`] for an example.
     #[must_use]
     fn interrupts() -> Option<&'static dyn Interrupts> {
         None
@@ -123,22 +134,56 @@ pub trait Backend: Platform + Sized {
 }
 
 /// A way to end a system call that another thread of this process is blocked in, by a signal that does nothing else.
+///
+/// ```
+/// use parkade::backend::{InterruptError, Interrupts, ThreadNumber};
+///
+/// /// Of a system on which signal 23 does nothing else.
+/// #[derive(Debug)]
+/// struct Signals;
+///
+/// impl Interrupts for Signals {
+///     fn default_signal(&self) -> i32 {
+///         23
+///     }
+///
+///     fn check(&self, signal: i32) -> Result<(), InterruptError> {
+///         if signal == self.default_signal() {
+///             return Ok(());
+///         }
+///         Err(InterruptError::Signal(format!("signal {signal} ends programs").into()))
+///     }
+///
+///     fn current_thread(&self) -> ThreadNumber {
+///         ThreadNumber(1) // by which the system knows it
+///     }
+///
+///     fn interrupt(&self, ThreadNumber(thread): ThreadNumber, signal: i32) -> Result<(), InterruptError> {
+///         self.check(signal)?;
+///         println!("here the system sends {signal} to {thread}");
+///         Ok(())
+///     }
+/// }
+///
+/// assert!(Signals.interrupt(Signals.current_thread(), Signals.default_signal()).is_ok());
+/// assert_eq!(Signals.check(9).unwrap_err().to_string(), "signal 9 ends programs");
+/// ```
 pub trait Interrupts: fmt::Debug + Sync {
-    /// The signal to be used unless one is chosen.
+    /// The signal to be used unless one is chosen. See [`Interrupts`] for an example.
     fn default_signal(&self) -> i32;
 
-    /// Whether a signal can be used. Changes nothing.
+    /// Whether a signal can be used. Changes nothing. See [`Interrupts`] for an example.
     ///
     /// # Errors
     ///
     /// [`InterruptError`], if it means something else or has a handler of the program's.
     fn check(&self, signal: i32) -> Result<(), InterruptError>;
 
-    /// The calling thread.
+    /// The calling thread. See [`Interrupts`] for an example.
     fn current_thread(&self) -> ThreadNumber;
 
     /// Interrupts a thread that has not ended. A handler that this takes is put in place here, never instead of one
-    /// of the program's, and stays.
+    /// of the program's, and stays. See [`Interrupts`] for an example.
     ///
     /// # Errors
     ///
@@ -147,10 +192,14 @@ pub trait Interrupts: fmt::Debug + Sync {
 }
 
 /// A thread, by a number that the backend knows it by.
+///
+/// See [`Interrupts`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadNumber(pub i32);
 
 /// Why blocked workers cannot be interrupted by a signal.
+///
+/// See [`Interrupts`] for an example.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InterruptError {
@@ -183,6 +232,8 @@ pub enum FenceChoice {
 }
 
 /// Why a thread cannot be bound to CPUs.
+///
+/// See [`Backend`] for an example.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AffinityError {
@@ -290,14 +341,31 @@ pub(crate) mod selected {
     pub use super::{Backend, FenceChoice};
 
     /// The backend of [`Runtime`]: the best that the chosen features have for this system.
+    ///
+    /// See [`Runtime`] for an example.
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub type DefaultBackend = super::Linux;
 
     /// The backend of [`Runtime`]: the best that the chosen features have for this system.
+    ///
+    /// See [`Runtime`] for an example.
     #[cfg(all(feature = "std", not(all(feature = "linux", target_os = "linux"))))]
     pub type DefaultBackend = super::Std;
 
     /// The runtime on this system's [`DefaultBackend`].
+    ///
+    /// ```
+    /// use parkade::{DefaultBackend, Runtime, RuntimeOn};
+    ///
+    /// /// A library that is generic takes any; a program has the one that it was built for.
+    /// struct Server {
+    ///     runtime: RuntimeOn<DefaultBackend>,
+    /// }
+    ///
+    /// let server = Server { runtime: Runtime::builder().build()? };
+    /// assert_eq!(server.runtime.spawn(|| 6 * 7).join()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
     pub type Runtime = crate::RuntimeOn<DefaultBackend>;
 }

@@ -99,7 +99,7 @@ impl<B: Backend> Batch<B> {
         }
     }
 
-    /// Adds a task with a handle. Costs one allocation.
+    /// Adds a task with a handle. Costs one allocation. See [`Batch`] for an example.
     pub fn spawn<F, T>(&mut self, task: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -138,19 +138,19 @@ impl<B: Backend> Batch<B> {
         });
     }
 
-    /// How many tasks are collected.
+    /// How many tasks are collected. See [`Batch::spawn_detached`] for an example.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no task is collected.
+    /// Whether no task is collected. See [`Batch::spawn_detached`] for an example.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Submits what is collected; returns how many tasks that were.
+    /// Submits what is collected; returns how many tasks that were. See [`Batch`] for an example.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use crate::refused::RefusedReason;
 use crate::runtime::{RuntimeOn, TagRef};
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Has each worker of the default tag call `task`; see [`TagRef::broadcast`].
+    /// Has each worker of the default tag call `task`; see [`TagRef::broadcast`] for more and an example.
     #[must_use = "handles that are dropped let the copies run unwatched"]
     pub fn broadcast<F, T>(&self, task: F) -> Vec<JoinHandle<T>>
     where

@@ -30,6 +30,14 @@ use crate::tag::Tag;
 use crate::timers::{TimerThread, Timers};
 
 /// The name of the tag that a runtime has if none is described.
+///
+/// ```
+/// use parkade::{DEFAULT_TAG, Runtime};
+///
+/// let runtime = Runtime::builder().build()?;
+/// assert_eq!(runtime.default_tag().name(), DEFAULT_TAG);
+/// # Ok::<(), parkade::BuildError>(())
+/// ```
 pub const DEFAULT_TAG: &str = "default";
 
 /// What to do when the system refuses to start a thread.
@@ -99,7 +107,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Adds a tag. The first one added is the default tag, which [`RuntimeOn::spawn`] uses; if none is
-    /// added there is one called [`DEFAULT_TAG`] with a worker per CPU.
+    /// added there is one called [`DEFAULT_TAG`] with a worker per CPU. See [`RuntimeBuilder`] for an example.
     pub fn tag(self, tag: Tag) -> Self {
         self.tags([tag])
     }
@@ -154,6 +162,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Sets which memory fences the queues use; by default the cheapest that the system grants.
+    /// See [`FenceChoice`] for an example.
     pub fn fences(mut self, fences: FenceChoice) -> Self {
         self.fences = fences;
         self
@@ -193,7 +202,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Sets what each worker calls on its own thread after its last task. What it spawns is refused when the
-    /// runtime stops; a worker that retires may spawn.
+    /// runtime stops; a worker that retires may spawn. See [`RuntimeBuilder::on_start`] for an example.
     pub fn on_stop(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.stop = Some(Arc::new(hook));
         self
@@ -207,14 +216,16 @@ impl<B: Backend> RuntimeBuilder<B> {
     ///
     /// use parkade::{Runtime, Tag};
     ///
-    /// let (asleep, awake) = mpsc::channel();
+    /// let (tell, told) = mpsc::channel();
+    /// let tell_too = tell.clone();
     /// let runtime = Runtime::builder()
     ///     .tag(Tag::new("only").workers(1))
-    ///     .on_park(move |worker| {
-    ///         asleep.send(worker.index()).ok();
-    ///     })
+    ///     .on_park(move |worker| _ = tell.send((worker.index(), "sleeps")))
+    ///     .on_unpark(move |worker| _ = tell_too.send((worker.index(), "wakes")))
     ///     .build()?;
-    /// assert_eq!(awake.recv()?, 0, "it has nothing to do");
+    /// assert_eq!(told.recv()?, (0, "sleeps"), "it has nothing to do");
+    /// runtime.spawn(|| ()).join()?;
+    /// assert_eq!(told.recv()?, (0, "wakes"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_park(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
@@ -223,12 +234,14 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Sets what each worker calls on its own thread right after it slept.
+    /// See [`RuntimeBuilder::on_park`] for an example.
     pub fn on_unpark(mut self, hook: impl Fn(&WorkerInfo) + Send + Sync + 'static) -> Self {
         self.hooks.unpark = Some(Arc::new(hook));
         self
     }
 
     /// Sets what to do when the system refuses to start a thread; by default that is an error.
+    /// See [`OnThreadError`] for an example.
     pub fn on_thread_error(mut self, policy: OnThreadError) -> Self {
         self.on_thread_error = policy;
         self
@@ -240,7 +253,7 @@ impl<B: Backend> RuntimeBuilder<B> {
     /// Measured are tasks that are spawned, alone or in a batch, and timed ones from the moment when they are due;
     /// not the parts of a [`join`](crate::join()), a scope or a loop. Each costs two readings of the clock and a
     /// lock that only a snapshot contends for, some 100 ns, and each worker 42 KiB. The numbers are in
-    /// [`TagMetrics::latency`](crate::TagMetrics::latency).
+    /// [`TagMetrics::latency`](crate::TagMetrics::latency). See [`Latency`](crate::Latency) for an example.
     pub fn measure_latency(mut self, on: bool) -> Self {
         self.measure_latency = on;
         self
@@ -267,13 +280,14 @@ impl<B: Backend> RuntimeBuilder<B> {
     }
 
     /// Sets whether and how a stop interrupts workers that are blocked in system calls; by default
-    /// [`Interrupt::Auto`].
+    /// [`Interrupt::Auto`]. See [`Interrupt`] for an example.
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = interrupt;
         self
     }
 
     /// Checks everything, then starts the threads; returns when each has started and is in its place.
+    /// See [`RuntimeBuilder`] for an example.
     ///
     /// # Errors
     ///

@@ -52,6 +52,7 @@ pub(crate) struct Fork {
 pub(crate) enum Next {
     Run(Entry),
     Park(State),
+    Linger,
     Stop,
     /// As `Stop`, but what is queued is the others'.
     Retire,
@@ -183,6 +184,7 @@ impl<P: Platform> Worker<'_, P> {
         match self.core.next() {
             parkade_core::Next::Run(task) => Next::Run(entry(task)),
             parkade_core::Next::Park(state) => Next::Park(state),
+            parkade_core::Next::Linger => Next::Linger,
             parkade_core::Next::Stop => Next::Stop,
             parkade_core::Next::Retire => Next::Retire,
         }

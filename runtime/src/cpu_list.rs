@@ -74,8 +74,17 @@ pub enum CpuListError {
 
 impl CpuList {
     /// The largest CPU number that is accepted.
+    ///
+    /// ```
+    /// use parkade::CpuList;
+    ///
+    /// let all = format!("0-{}", CpuList::MAX_CPU).parse::<CpuList>()?;
+    /// assert_eq!(all.cpus().len(), CpuList::MAX_LEN);
+    /// assert!(format!("{all},0").parse::<CpuList>().is_err(), "one more");
+    /// # Ok::<(), parkade::CpuListError>(())
+    /// ```
     pub const MAX_CPU: usize = 4095;
-    /// The most CPUs that one list may name, repetitions included.
+    /// The most CPUs that one list may name, repetitions included. See [`CpuList::MAX_CPU`] for an example.
     pub const MAX_LEN: usize = 4096;
 
     /// Of CPUs that are within the bounds, at least one.
@@ -83,7 +92,7 @@ impl CpuList {
         Self(cpus)
     }
 
-    /// The CPU numbers, in the order in which they were written; at least one.
+    /// The CPU numbers, in the order in which they were written; at least one. See [`CpuList`] for an example.
     #[must_use]
     pub fn cpus(&self) -> &[usize] {
         &self.0

@@ -6,12 +6,10 @@
 //! runtime, hence the same backend.
 //!
 //! The free `join` knows no runtime. It asks whether the backend is the default one, and then calls that worker
-//! directly, so that all of a fork is inlined; any other backend's by a table of functions.
+//! directly (`direct.rs`), so that all of a fork is inlined; any other backend's by a table of functions.
 //!
 //! Strangers have an [`Origin`], the sticky choice of an inbox that the core asks of submitting threads.
 
-#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-use std::any::TypeId;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -20,10 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parkade_core::{Origin, Priority, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
-#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-use crate::backend::selected::DefaultBackend;
 use crate::control::{Fork, Worker};
 use crate::counts::WorkerCounts;
+use crate::direct;
 use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
 use crate::process::Process;
@@ -252,9 +249,6 @@ thread_local! {
     /// Of a worker or a timer thread. It stays when the work is over: destructors of thread-locals are still to run,
     /// and whoever stops the runtime waits for them.
     static HOME: Cell<Option<Home>> = const { Cell::new(None) };
-    /// A noted worker, if its backend is the default one; as good as the note.
-    #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-    static DIRECT: Cell<*const Worker<'static, DefaultBackend>> = const { Cell::new(ptr::null()) };
     static ORIGIN: Origin = Origin::new(next_seed());
 }
 
@@ -275,8 +269,6 @@ pub(crate) fn as_worker<B: Backend, R>(
     impl Drop for Over {
         fn drop(&mut self) {
             NOTE.set(ptr::null());
-            #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-            DIRECT.set(ptr::null());
         }
     }
     let home = Home::of_worker(&**shared, slot.tag, slot.worker);
@@ -292,10 +284,7 @@ pub(crate) fn as_worker<B: Backend, R>(
     // The references outlive this call, and the note of them goes before it ends.
     let _over = Over;
     NOTE.set(&raw const note);
-    #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-    if TypeId::of::<B>() == TypeId::of::<DefaultBackend>() {
-        DIRECT.set(ptr::from_ref(worker).cast());
-    }
+    let _direct = direct::note(worker);
     body()
 }
 
@@ -312,15 +301,6 @@ pub(crate) fn with_note<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
     // SAFETY: a note that is not null is that of `as_worker`, which is running on this thread, below us on the stack,
     // until after this call.
     act(unsafe { NOTE.get().as_ref() })
-}
-
-/// Calls `act` with this thread's worker, if its backend is the default one; as [`with_note`].
-#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-#[inline(always)]
-pub(crate) fn with_direct<R>(act: impl FnOnce(Option<&Worker<'_, DefaultBackend>>) -> R) -> R {
-    // SAFETY: a pointer that is not null is that of `as_worker`, whose worker is of this type and is borrowed until
-    // after this call.
-    act(unsafe { DIRECT.get().as_ref() })
 }
 
 /// The same as [`with_note`], but nobody in a forked process: there the worker's fellows are not, nor whoever holds their locks.

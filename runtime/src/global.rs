@@ -125,6 +125,16 @@ pub(crate) fn silent_alarm(due: Due) -> Result<Timer<()>, RefusedReason> {
 }
 
 /// There is a global runtime already. The one that was to become it comes back; dropping it stops it.
+///
+/// ```
+/// use parkade::{GlobalAlreadySet, Runtime, Tag};
+///
+/// parkade::spawn(|| ()).join()?; // the first use
+/// let own = Runtime::builder().tag(Tag::new("own").workers(1)).build()?;
+/// let GlobalAlreadySet(own) = parkade::set_global(own).unwrap_err();
+/// assert_eq!(own.spawn(|| 6 * 7).join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct GlobalAlreadySet(
     /// The runtime, as it was given.
     pub Runtime,

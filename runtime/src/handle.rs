@@ -166,6 +166,7 @@ impl<T: 'static> JoinHandle<T> {
     }
 
     /// Whether the task has ended, so that [`join`](JoinHandle::join) would not wait.
+    /// See [`JoinHandle::try_join`] for an example.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.promised.is_done()

@@ -27,25 +27,26 @@ pub struct WorkerInfo {
 }
 
 impl WorkerInfo {
-    /// The name of the worker's tag.
+    /// The name of the worker's tag. See [`WorkerInfo`] for an example.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// The worker's index within its tag, from 0.
+    /// The worker's index within its tag, from 0. See [`WorkerInfo`] for an example.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
     /// The name of the worker's thread, at most 15 bytes.
+    /// See [`RuntimeBuilder::on_start`](crate::RuntimeBuilder::on_start) for an example.
     #[must_use]
     pub fn thread_name(&self) -> &str {
         &self.thread_name
     }
 
-    /// The CPU that the worker was asked to be pinned to.
+    /// The CPU that the worker was asked to be pinned to. See [`WorkerInfo`] for an example.
     #[must_use]
     pub fn cpu(&self) -> Option<usize> {
         self.cpu

@@ -49,6 +49,19 @@ struct SeriesState {
 
 impl Interval {
     /// Lets it go on until the runtime stops.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let (tick, ticks) = mpsc::channel();
+    /// runtime.every(Duration::from_millis(1), move || _ = tick.send(()))?.detach();
+    /// assert_eq!(ticks.iter().take(3).count(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach(self) {
         if let Some(mut state) = self.0.lock() {
             state.detached = true;
@@ -56,6 +69,7 @@ impl Interval {
     }
 
     /// Whether there will be another turn: the closure has not panicked, and the runtime has not stopped.
+    /// See [`Interval`] for an example.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.0.lock().is_some_and(|state| !state.over)
@@ -157,7 +171,7 @@ impl<F> fmt::Debug for Turn<F> {
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Spawns a task in the default tag every `period`; see [`TagRef::every`].
+    /// Spawns a task in the default tag every `period`; see [`TagRef::every`] for more and an example.
     ///
     /// # Errors
     ///

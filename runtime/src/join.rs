@@ -23,6 +23,7 @@ use std::thread;
 use crate::backend::Backend;
 use crate::control::Fork;
 use crate::current::{self, Forks};
+use crate::direct;
 use crate::job::drop_quietly;
 use crate::runtime::{RuntimeOn, TagRef};
 use crate::stack_job::{Ended, Lent, StackJob};
@@ -71,17 +72,14 @@ where
     RA: Send,
     RB: Send,
 {
-    #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
-    return current::with_direct(|worker| match worker {
+    direct::with_worker(|worker| match worker {
         Some(worker) => fork_and_join(worker, first, second),
         None => join_by_table(first, second),
-    });
-    #[cfg(not(any(feature = "std", all(feature = "linux", target_os = "linux"))))]
-    join_by_table(first, second)
+    })
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Runs both closures in the default tag; see [`TagRef::join`].
+    /// Runs both closures in the default tag; see [`TagRef::join`] for more and an example.
     ///
     /// # Panics
     ///

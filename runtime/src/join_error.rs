@@ -83,7 +83,7 @@ impl JoinError {
         }
     }
 
-    /// Whether the task panicked.
+    /// Whether the task panicked. See [`Task::join`](crate::Task::join) for an example.
     #[must_use]
     pub fn is_panic(&self) -> bool {
         matches!(self, Self::Panicked(_))
@@ -95,7 +95,7 @@ impl PanicPayload {
         Self(Box::new(Mutex::new(payload)))
     }
 
-    /// The value itself, as `catch_unwind` would have given it.
+    /// The value itself, as `catch_unwind` would have given it. See [`PanicPayload`] for an example.
     #[must_use]
     pub fn into_inner(self) -> Box<dyn Any + Send> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)

@@ -42,7 +42,8 @@ const SIGNIFICANT_DIGITS: u8 = 2;
 /// }
 /// let latency = runtime.metrics().total.latency.ok_or("it is measured")?;
 /// assert_eq!(latency.count(), 100);
-/// assert!(latency.p50() <= latency.p99() && latency.p99() <= latency.max());
+/// let waits = [latency.p50(), latency.p90(), latency.p99(), latency.p99_9(), latency.max()];
+/// assert!(waits.is_sorted());
 /// println!("{latency}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -71,7 +72,7 @@ impl Latency {
         self.sum = self.sum.saturating_add(wait);
     }
 
-    /// How many tasks were measured: those that have started.
+    /// How many tasks were measured: those that have started. See [`Latency`] for an example.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -97,37 +98,38 @@ impl Latency {
         Duration::from_nanos(self.histogram.value_at_quantile(share))
     }
 
-    /// The median wait.
+    /// The median wait. See [`Latency`] for an example.
     #[must_use]
     pub fn p50(&self) -> Duration {
         self.quantile(0.5)
     }
 
-    /// The wait that nine of ten tasks did not exceed.
+    /// The wait that nine of ten tasks did not exceed. See [`Latency`] for an example.
     #[must_use]
     pub fn p90(&self) -> Duration {
         self.quantile(0.9)
     }
 
-    /// The wait that 99 of 100 tasks did not exceed.
+    /// The wait that 99 of 100 tasks did not exceed. See [`Latency`] for an example.
     #[must_use]
     pub fn p99(&self) -> Duration {
         self.quantile(0.99)
     }
 
-    /// The wait that 999 of 1000 tasks did not exceed.
+    /// The wait that 999 of 1000 tasks did not exceed. See [`Latency`] for an example.
     #[must_use]
     pub fn p99_9(&self) -> Duration {
         self.quantile(0.999)
     }
 
-    /// The longest wait.
+    /// The longest wait. See [`Latency`] for an example.
     #[must_use]
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.histogram.max())
     }
 
     /// The sum of all waits, exact; divided by [`count`](Latency::count) it is their mean.
+    /// See [`Latency::quantile`] for an example.
     #[must_use]
     pub fn sum(&self) -> Duration {
         self.sum

@@ -202,6 +202,11 @@ mod control;
 mod counts;
 mod cpu_list;
 mod current;
+#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+mod direct;
+#[cfg(not(any(feature = "std", all(feature = "linux", target_os = "linux"))))]
+#[path = "direct_off.rs"]
+mod direct;
 pub mod future;
 #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
 mod global;
@@ -219,6 +224,7 @@ mod join;
 mod join_error;
 mod latch;
 mod latency;
+mod linger;
 mod live;
 mod metrics;
 #[cfg(all(test, parkade_loom))]
@@ -276,6 +282,7 @@ pub use interval::Interval;
 pub use join::join;
 pub use join_error::{JoinError, PanicPayload};
 pub use latency::Latency;
+pub use linger::Linger;
 pub use metrics::{Metrics, TagMetrics, TimerMetrics};
 pub use panics::{PanicHandler, PanicPolicy};
 pub use parkade_core::{Activity, Priority};

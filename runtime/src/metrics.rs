@@ -24,6 +24,7 @@ use crate::worker_metrics::WorkerMetrics;
 /// runtime.spawn(|| ()).join()?;
 /// let metrics = runtime.metrics();
 /// assert_eq!((metrics.total.spawned, metrics.total.ran), (1, 1));
+/// assert_eq!(metrics.tag("default").map(|row| row.ran), Some(1));
 /// println!("{metrics}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -162,7 +163,7 @@ impl Metrics {
         }
     }
 
-    /// The row of the tag called `name`.
+    /// The row of the tag called `name`. See [`Metrics`] for an example.
     #[must_use]
     pub fn tag(&self, name: &str) -> Option<&TagMetrics> {
         self.tags.iter().find(|tag| tag.name == name)

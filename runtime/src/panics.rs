@@ -56,10 +56,22 @@ pub enum PanicPolicy {
 }
 
 /// What [`PanicPolicy::Handler`] calls.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use parkade::{PanicHandler, PanicPolicy, Runtime, Tag};
+///
+/// let handler: PanicHandler = Arc::new(|worker, _payload| eprintln!("a panic on {}", worker.thread_name()));
+/// let watched = |name| Tag::new(name).workers(1).on_panic(PanicPolicy::Handler(Arc::clone(&handler)));
+/// let runtime = Runtime::builder().tags([watched("io"), watched("compute")]).build()?;
+/// assert!(runtime.spawn(|| panic!("out of tea")).join().is_err());
+/// # Ok::<(), parkade::BuildError>(())
+/// ```
 pub type PanicHandler = Arc<dyn Fn(&WorkerInfo, &(dyn Any + Send)) + Send + Sync>;
 
 impl PanicPolicy {
-    /// [`PanicPolicy::Handler`] of a closure.
+    /// [`PanicPolicy::Handler`] of a closure. See [`PanicPolicy`] for an example.
     #[must_use]
     pub fn handler(
         handler: impl Fn(&WorkerInfo, &(dyn Any + Send)) + Send + Sync + 'static,

@@ -11,6 +11,7 @@ use crate::backend::{AffinityError, Backend};
 use crate::build_error::BuildError;
 use crate::cpu_list::{CpuList, Ranges};
 use crate::hooks::WorkerInfo;
+use crate::linger;
 use crate::names;
 use crate::panics::PanicPolicy;
 use crate::scaler::tally::Bounds;
@@ -123,10 +124,26 @@ impl Plan {
                 workers: (0..bounds.places()).map(worker).collect(),
             });
         }
-        Ok(Self {
+        let mut plan = Self {
             tags: plans,
             process_cpus: allowed.ok(),
-        })
+        };
+        plan.set_linger(tags);
+        Ok(plan)
+    }
+
+    fn set_linger(&mut self, tags: &[Tag]) {
+        let available = || thread::available_parallelism().map_or(1, NonZero::get);
+        let cpus = self.process_cpus.as_ref().map_or_else(available, Vec::len);
+        let of_tag = |plan: &TagPlan| -> Vec<_> {
+            let workers = plan.workers.iter();
+            workers.map(|worker| worker.info.cpu).collect()
+        };
+        let each: Vec<_> = self.tags.iter().map(of_tag).collect();
+        let all = each.concat();
+        for ((plan, tag), own) in self.tags.iter_mut().zip(tags).zip(&each) {
+            plan.queues.linger = linger::looks(tag.linger, own, &all, cpus);
+        }
     }
 
     /// How many workers there are to be at first.

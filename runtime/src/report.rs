@@ -11,7 +11,7 @@ use crate::stop::Policy;
 /// use std::sync::mpsc;
 /// use std::time::Duration;
 ///
-/// use parkade::{Policy, Runtime, Tag};
+/// use parkade::{Policy, Runtime, StillRunning, Tag};
 ///
 /// let runtime = Runtime::builder().tag(Tag::new("io").workers(1)).build()?;
 /// let (begun, begins) = mpsc::channel();
@@ -23,7 +23,8 @@ use crate::stop::Policy;
 /// begins.recv()?;
 /// let report = runtime.shutdown(Policy::Drain, Some(Duration::from_millis(10)))?;
 /// assert!(!report.is_complete());
-/// assert_eq!(report.still_running[0].thread_name, "pk-io-0");
+/// let [StillRunning { tag, worker, .. }] = &report.still_running[..] else { unreachable!("it waits") };
+/// assert_eq!((tag.as_str(), *worker), ("io", 0));
 /// println!("{report}");
 /// drop(let_go);
 /// assert!(stubborn.join()?, "it was left to itself, and ends");
@@ -53,6 +54,8 @@ pub struct Report {
 }
 
 /// A worker that had not left when the deadline passed.
+///
+/// See [`Report`] for an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StillRunning {
@@ -66,6 +69,7 @@ pub struct StillRunning {
 
 impl Report {
     /// Whether every worker and the timer thread have left, so that no thread of the runtime is left.
+    /// See [`Report`] for an example.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.still_running.is_empty() && self.alarm_still_running.is_none()

@@ -67,7 +67,7 @@ pub enum ResizeError {
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Gives the default tag so many workers; see [`TagRef::resize`].
+    /// Gives the default tag so many workers; see [`TagRef::resize`] for more and an example.
     ///
     /// # Errors
     ///

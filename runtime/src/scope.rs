@@ -85,7 +85,7 @@ struct Spawn {
 const CROWD: usize = 64;
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Opens a scope for tasks in the default tag; see [`TagRef::scope`].
+    /// Opens a scope for tasks in the default tag; see [`TagRef::scope`] for more and an example.
     ///
     /// # Panics
     ///

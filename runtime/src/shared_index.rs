@@ -63,10 +63,11 @@ pub trait Divide: Sync {
     /// What it consists of.
     type Item;
 
-    /// How many items there are.
+    /// How many items there are. See [`Divide`] for an example.
     fn count(&self) -> usize;
 
     /// The items at these positions, which are in order and below [`count`](Divide::count).
+    /// See [`Divide`] for an example.
     fn part(&self, positions: Range<usize>) -> Self::Part;
 }
 
@@ -97,7 +98,8 @@ impl Divide for Range<usize> {
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Calls `body` for each item, on the default tag's workers and the caller; see [`TagRef::for_each`].
+    /// Calls `body` for each item, on the default tag's workers and the caller; see [`TagRef::for_each`] for more and
+    /// an example.
     ///
     /// # Panics
     ///
@@ -106,7 +108,7 @@ impl<B: Backend> RuntimeOn<B> {
         self.default_tag().for_each(items, body);
     }
 
-    /// What `body` returns for each item, in their order; see [`TagRef::map`].
+    /// What `body` returns for each item, in their order; see [`TagRef::map`] for more and an example.
     ///
     /// # Panics
     ///
@@ -115,7 +117,7 @@ impl<B: Backend> RuntimeOn<B> {
         self.default_tag().map(items, body)
     }
 
-    /// Calls `body` for each part of `size` items; see [`TagRef::chunks`].
+    /// Calls `body` for each part of `size` items; see [`TagRef::chunks`] for more and an example.
     ///
     /// # Panics
     ///

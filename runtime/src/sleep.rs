@@ -12,6 +12,8 @@ use crate::blocking::blocking;
 use crate::current;
 
 /// The runtime or the tag stops, or is not this process's, so the sleep was not begun or not slept out.
+///
+/// See [`sleep`](sleep()) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 #[error("the sleep ended early because the runtime or the tag is stopping")]
 pub struct Stopped;

@@ -162,7 +162,7 @@ impl<B: Backend> Way<B> {
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Spawns a future in the default tag; see [`TagRef::spawn_async`].
+    /// Spawns a future in the default tag; see [`TagRef::spawn_async`] for more and an example.
     pub fn spawn_async<F>(&self, future: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use parkade_core::TagConfig;
 
+use crate::linger::Linger;
 use crate::panics::PanicPolicy;
 
 /// How long a worker above the minimum sleeps before it is retired.
@@ -49,11 +50,16 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// # Description
 ///
 /// ```
-/// use parkade::{Pinning, Tag};
+/// use std::time::Duration;
 ///
-/// let io = Tag::new("io").workers(4);
+/// use parkade::{PanicPolicy, Pinning, Runtime, Tag};
+///
+/// let io = Tag::new("io").workers(1).max_workers(4).keep_alive(Duration::from_secs(1));
+/// let io = io.inbox_limit(1000).ageing(8).on_panic(PanicPolicy::Carry);
 /// let compute = Tag::new("compute").workers(2).cpus("0-1").pinning(Pinning::Lenient);
-/// # let _ = (io, compute);
+/// let runtime = Runtime::builder().tags([io, compute]).build()?;
+/// assert_eq!(runtime.metrics().total.workers, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a tag does nothing until a builder has it"]
@@ -67,6 +73,7 @@ pub struct Tag {
     pub(crate) pinning: Pinning,
     pub(crate) on_panic: PanicPolicy,
     /// The queues; its number of workers is set from `workers` in the end.
+    pub(crate) linger: Linger,
     pub(crate) queues: TagConfig,
 }
 
@@ -93,6 +100,7 @@ pub enum Pinning {
 
 impl Tag {
     /// A tag with as many workers as the process has CPUs to use, at least 1, pinned nowhere.
+    /// See [`Tag`] for an example.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -103,12 +111,14 @@ impl Tag {
             cpus: None,
             pinning: Pinning::Strict,
             on_panic: PanicPolicy::Carry,
+            linger: Linger::Auto,
             queues: TagConfig::new(1),
         }
     }
 
     /// Sets the number of workers that the tag begins with and always has, 1 to
     /// [`MAX_WORKERS`](crate::MAX_WORKERS) over all tags; unless told otherwise it has no more.
+    /// See [`Tag`] for an example.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
@@ -117,7 +127,7 @@ impl Tag {
     /// Sets the most workers that run tasks at a time, at least [`workers`](Tag::workers); by default as many.
     ///
     /// A worker is started when tasks wait and every worker is inside a task. Each that there may be costs a run
-    /// queue, two inboxes and a lot from the start: some 3 KiB with the default run queue.
+    /// queue, two inboxes and a lot from the start: some 3 KiB with the default run queue. See [`Tag`] for an example.
     pub fn max_workers(mut self, workers: usize) -> Self {
         self.max_workers = Some(workers);
         self
@@ -146,7 +156,7 @@ impl Tag {
     /// Sets how long a worker above the minimum sleeps before it is retired, at least 1 ms; by default 10 s.
     ///
     /// It is looked at once in this time, so a worker leaves after one to two times as long. With the minimum of
-    /// workers nothing is looked at. [`Duration::MAX`] keeps them.
+    /// workers nothing is looked at. [`Duration::MAX`] keeps them. See [`Tag`] for an example.
     pub fn keep_alive(mut self, time: Duration) -> Self {
         self.keep_alive = time;
         self
@@ -154,19 +164,27 @@ impl Tag {
 
     /// Pins worker `i` to the CPU at place `i % len` of a list such as `"0-3,5"` (see
     /// [`CpuList`](crate::CpuList)), or one of [`Topology`](crate::topology::Topology): physical cores first.
+    /// See [`Tag`] for an example.
     pub fn cpus(mut self, list: impl Into<String>) -> Self {
         self.cpus = Some(list.into());
         self
     }
 
-    /// Sets what to do about a CPU that is not there; by default it is an error.
+    /// Sets what to do about a CPU that is not there; by default it is an error. See [`Tag`] for an example.
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
         self
     }
 
+    /// Sets whether a worker that runs out of work looks again for some microseconds before it sleeps; by default where
+    /// that keeps no other worker from a CPU. See [`Linger`] for an example.
+    pub fn linger(mut self, linger: Linger) -> Self {
+        self.linger = linger;
+        self
+    }
+
     /// Sets what a panic of its tasks, or of a hook on its workers, comes to; by default
-    /// [`PanicPolicy::Carry`]. See there for the table of outcomes.
+    /// [`PanicPolicy::Carry`]. See there for the table of outcomes. See [`Tag`] for an example.
     pub fn on_panic(mut self, policy: PanicPolicy) -> Self {
         self.on_panic = policy;
         self
@@ -191,14 +209,14 @@ impl Tag {
 
     /// Sets the most tasks that each inbox takes, at least 1; by default there is no limit. What does
     /// not fit anywhere is refused and comes back to its caller; but a timed task that is due, which was
-    /// accepted when it was made, always fits.
+    /// accepted when it was made, always fits. See [`Tag`] for an example.
     pub fn inbox_limit(mut self, tasks: usize) -> Self {
         self.queues = self.queues.inbox_limit(tasks);
         self
     }
 
     /// Sets every how many picks tasks of normal priority go before those of high priority, at least 2;
-    /// by default 16.
+    /// by default 16. See [`Tag`] for an example.
     pub fn ageing(mut self, picks: u32) -> Self {
         self.queues = self.queues.ageing(picks);
         self

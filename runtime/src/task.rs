@@ -83,6 +83,16 @@ impl<T: 'static> Task<T> {
     /// Cancels the future and waits until it has been dropped; if it had ended, here is its outcome.
     ///
     /// `None` also if the runtime's stop has dropped it, and at once in a forked child.
+    ///
+    /// ```
+    /// use parkade::Runtime;
+    ///
+    /// let runtime = Runtime::builder().build()?;
+    /// let task = runtime.spawn_async(std::future::pending::<()>());
+    /// assert!(!task.is_finished());
+    /// assert!(parkade::block_on(task.cancel()).is_none(), "it had no outcome");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn cancel(self) -> Option<Result<T, JoinError>> {
         match self.state {
             State::Accepted(task) if self.home.is_in_this_process() => {
@@ -119,6 +129,7 @@ impl<T: 'static> Task<T> {
     }
 
     /// Whether the future has ended or was dropped, so that [`join`](Task::join) would not wait.
+    /// See [`Task::cancel`] for an example.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         match &self.state {

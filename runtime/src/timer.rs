@@ -31,6 +31,7 @@ use crate::timers::{Action, Route, Timers};
 /// let soon = runtime.after(Duration::from_millis(5), || "now")?;
 /// let never = runtime.after(Duration::MAX, || "never")?;
 /// assert_eq!(soon.join()?, "now");
+/// assert!(never.is_pending() && !never.is_finished());
 /// assert!(never.cancel(), "it had not fired");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -64,7 +65,7 @@ impl Drop for Pending {
 impl<T: 'static> Timer<T> {
     /// Cancels the timer; true if it had not fired, so that its closure will not run and has been dropped.
     ///
-    /// Costs a lock and O(log n) of the pending timers; wakes nobody.
+    /// Costs a lock and O(log n) of the pending timers; wakes nobody. See [`Timer`] for an example.
     #[must_use = "false says that the closure runs or has run, or was dropped by a stop"]
     pub fn cancel(mut self) -> bool {
         self.pending.cancel()
@@ -89,7 +90,7 @@ impl<T: 'static> Timer<T> {
         self.pending.key = None;
     }
 
-    /// Whether the timer is still to fire.
+    /// Whether the timer is still to fire. See [`Timer`] for an example.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         let key = self.pending.key;
@@ -97,6 +98,7 @@ impl<T: 'static> Timer<T> {
     }
 
     /// Whether the closure has run or was dropped, so that [`join`](Timer::join) would not wait.
+    /// See [`Timer`] for an example.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
@@ -105,7 +107,7 @@ impl<T: 'static> Timer<T> {
     /// Waits until the closure has run and returns its value. Never runs it before its time.
     ///
     /// A worker that waits for a timed task of its own tag sleeps until the deadline and then runs the task
-    /// itself, if nobody has begun with it, as in [`JoinHandle::join`].
+    /// itself, if nobody has begun with it, as in [`JoinHandle::join`]. See [`Timer`] for an example.
     ///
     /// # Errors
     ///
@@ -137,7 +139,7 @@ impl<T: 'static> fmt::Debug for Timer<T> {
 }
 
 impl<B: Backend> RuntimeOn<B> {
-    /// Spawns a task in the default tag after `delay`; see [`TagRef::after`].
+    /// Spawns a task in the default tag after `delay`; see [`TagRef::after`] for more and an example.
     ///
     /// # Errors
     ///
@@ -189,7 +191,7 @@ impl<B: Backend> RuntimeOn<B> {
     /// Blocks the calling thread for `duration`, or until the runtime stops.
     ///
     /// For threads that hold the runtime; a task calls the free function [`sleep`](crate::sleep()), which
-    /// says more.
+    /// says more. See [`sleep`](crate::sleep()) for an example.
     ///
     /// # Errors
     ///

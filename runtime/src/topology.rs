@@ -124,6 +124,7 @@ impl Topology {
     /// Reads the topology of this machine, as far as this process may use it.
     ///
     /// May be called from any thread. Reads one small file for the process and three per CPU.
+    /// See [`Topology`] for an example.
     ///
     /// # Errors
     ///
@@ -132,7 +133,7 @@ impl Topology {
         Self::below(Path::new("/"))
     }
 
-    /// The cores, by package and then by their lowest CPU; at least one.
+    /// The cores, by package and then by their lowest CPU; at least one. See [`Topology`] for an example.
     #[must_use]
     pub fn cores(&self) -> &[Core] {
         &self.cores

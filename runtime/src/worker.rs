@@ -10,6 +10,7 @@ use crate::backend::{AffinityError, Backend};
 use crate::control::{Next, Worker};
 use crate::current;
 use crate::hooks;
+use crate::linger;
 use crate::shared::{Seat, Shared};
 use crate::start::{Begin, Gate, Obstacle};
 use crate::tag::Pinning;
@@ -133,6 +134,7 @@ fn work<B: Backend>(shared: &Shared<B>, slot: Slot, worker: &Worker<'_, B>, turn
                 trace::worker_unparks(info);
                 hooks::call(hooks.unpark.as_ref(), info, counts);
             }
+            Next::Linger => linger::pause(),
             Next::Retire => return true,
             Next::Stop => break,
         }

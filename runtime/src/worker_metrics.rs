@@ -85,7 +85,7 @@ impl WorkerMetrics {
             .collect()
     }
 
-    /// Tasks in all three queues.
+    /// Tasks in all three queues. See [`WorkerMetrics`] for an example.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.run_queue + self.inbox + self.mailbox

@@ -146,7 +146,10 @@ fn steps(with_bench: bool) -> Vec<(&'static str, Row)> {
             // For its counts, which hold on a busy machine too, not for its times.
             (
                 "bench: counts",
-                Step::cargo("xtask bench --rounds 1 --check --row lone --row local --row idle"),
+                Step::cargo(
+                    "xtask bench --rounds 1 --check --row lone --row local --row idle \
+                     --contender linux --contender std",
+                ),
             ),
         ]));
     }

@@ -51,7 +51,7 @@ enum Xtask {
     Proof(proof::Options),
     /// Boot the core on bare harts in QEMU, and check what each mode is about.
     Kernel(kernel::Options),
-    /// Measure the backends side by side.
+    /// Measure Parkade beside its peers.
     Bench(bench::Options),
     /// Everything that must pass before a change lands.
     Ci(ci::Options),

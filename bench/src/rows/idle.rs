@@ -1,7 +1,13 @@
-//! `idle`: what a pool costs that has nothing to do.
+//! `idle`: what a pool costs that has nothing to do, while every kind of thing that its users hold is held.
 //!
-//! The pool runs a few tasks, parks, and is then left alone with its handle alive. A worker that
-//! polls, spins or waits with a timeout shows up as context switches and processor time.
+//! What most programs are like most of the time. The pool runs a few tasks, parks, and is then left alone, with
+//! handles that are pending, timers that are far off, scopes that have been entered and threads that wait in its
+//! calls: whatever the contender has of these, see each contender's [`Hold`]. Whoever polls, spins or waits with a
+//! timeout for any of it shows up as context switches and processor time. At most one worker is inside a task.
+//!
+//! The floor is nothing, exactly.
+//!
+//! Scenarios: I2.
 
 use std::thread;
 use std::time::Duration;
@@ -9,94 +15,52 @@ use std::time::Duration;
 use anyhow::Result;
 use cpu_time::ProcessTime;
 
-use crate::cell::Metric;
-use crate::contender::Contender;
-use crate::tally;
+use super::{Page, Shape};
+use crate::cell::{Figure, Measured, Options};
+use crate::contender::{Hold, HoldRow, holders};
+use crate::{tally, threads};
+
+const PROCESSOR_TIME: Figure = Figure::lower("processor time", "ms").main();
+const VOLUNTARY: Figure = Figure::lower("workers' voluntary switches", "");
+const INVOLUNTARY: Figure = Figure::lower("workers' involuntary switches", "");
+
+pub(super) const PAGE: Page = Page {
+    like: "a program that waits for its user: nothing runs, but everything is held",
+    floor: None,
+    offers: holders::<Idle>(),
+    shapes: &[Shape::workers(2), Shape::workers(8), Shape::workers(64)],
+    traced_tasks: None,
+    figures: &[PROCESSOR_TIME, VOLUNTARY, INVOLUNTARY],
+};
 
 /// From the last task to the first look: long enough for every worker to park.
 const SETTLE: Duration = Duration::from_millis(500);
 
-pub(crate) fn measure<C: Contender>(
-    pool: &'static C,
-    workers: u16,
-    seconds: u64,
-) -> Result<Vec<Metric>> {
-    let tasks = u64::from(workers) * 10;
-    for _ in 0..tasks {
-        pool.spawn(tally::count_one);
-    }
-    tally::wait_for(tasks)?;
-    thread::sleep(SETTLE);
-    let switches_before = switches()?;
-    let cpu = ProcessTime::now();
-    thread::sleep(Duration::from_secs(seconds));
-    let cpu = cpu.elapsed();
-    let switches_after = switches()?;
-    let mut metrics = vec![Metric::new(
-        "processor time",
-        "ms",
-        cpu.as_secs_f64() * 1000.0,
-    )];
-    if let (Some(before), Some(after)) = (switches_before, switches_after) {
-        metrics.extend([
-            Metric::new(
-                "workers' voluntary switches",
-                "",
-                after.voluntary.saturating_sub(before.voluntary) as f64,
-            ),
-            Metric::new(
-                "workers' involuntary switches",
-                "",
-                after.involuntary.saturating_sub(before.involuntary) as f64,
-            ),
-        ]);
-    }
-    Ok(metrics)
-}
+struct Idle;
 
-/// Context switches, summed over every thread of this process but the main one.
-struct Switches {
-    voluntary: u64,
-    involuntary: u64,
-}
-
-#[cfg(target_os = "linux")]
-fn switches() -> Result<Option<Switches>> {
-    let process = procfs::process::Process::myself()?;
-    let mut sum = Switches {
-        voluntary: 0,
-        involuntary: 0,
-    };
-    for task in process.tasks()? {
-        let task = task?;
-        if task.tid == process.pid() {
-            continue;
+impl HoldRow for Idle {
+    fn measure<C: Hold>(options: &Options) -> Result<Measured> {
+        let pool = C::start_for_good(options.workers)?;
+        let _held = pool.hold()?;
+        let tasks = u64::from(options.workers) * 10;
+        for _ in 0..tasks {
+            pool.spawn(tally::task());
         }
-        let status = task.status()?;
-        sum.voluntary += status.voluntary_ctxt_switches.unwrap_or(0);
-        sum.involuntary += status.nonvoluntary_ctxt_switches.unwrap_or(0);
-    }
-    Ok(Some(sum))
-}
-
-/// Other systems do not say how often a thread was switched.
-#[cfg(not(target_os = "linux"))]
-fn switches() -> Result<Option<Switches>> {
-    Ok(None)
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_polls_is_seen() -> Result<()> {
-        let poller = thread::spawn(|| {
-            (0..20).for_each(|_| thread::sleep(Duration::from_millis(1)));
-            switches()
+        tally::wait_for(tasks)?;
+        thread::sleep(SETTLE);
+        let before = threads::switches()?;
+        let cpu = ProcessTime::now();
+        thread::sleep(Duration::from_secs(options.seconds));
+        let cpu = cpu.elapsed();
+        let switches = threads::switches()?
+            .zip(before)
+            .map(|(after, before)| after.since(before));
+        let switches = switches.into_iter().flat_map(|switches| {
+            [
+                VOLUNTARY.of(switches.voluntary as f64),
+                INVOLUNTARY.of(switches.involuntary as f64),
+            ]
         });
-        let after = poller.join().expect("the poller does not panic")?;
-        assert!(after.map_or(0, |sum| sum.voluntary) >= 20);
-        Ok(())
+        Ok(Measured::new([PROCESSOR_TIME.of(cpu.as_secs_f64() * 1000.0)]).and(switches))
     }
 }

@@ -7,7 +7,7 @@
 //! Scenarios: W14.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,32 @@ use hdrhistogram::Histogram;
 use parkade::{Backend, FenceChoice};
 use parkade_core::{ParkingLot, Skip, Slot, TagIndex, WorkerIndex};
 
-use crate::cell::Metric;
+use super::{Page, Shape};
+use crate::cell::{Figure, Measured, Options};
+#[cfg(target_os = "linux")]
+use crate::contender::Linux;
+use crate::contender::{Offer, Parkade, Std};
+
+pub(super) const PAGE: Page = Page {
+    like: "a server's acceptor and its one worker, at a tenth, half and nine tenths of its load",
+    floor: None,
+    // It has no pool and knows of backends alone, so nobody else can offer it.
+    offers: &[
+        #[cfg(target_os = "linux")]
+        Offer::of::<Parkade<Linux>>(measure::<Linux>),
+        Offer::of::<Parkade<Std>>(measure::<Std>),
+    ],
+    shapes: &[Shape::workers(1)],
+    traced_tasks: None,
+    figures: &[
+        LOADS[0].skipping,
+        LOADS[0].always,
+        LOADS[1].skipping,
+        LOADS[1].always,
+        LOADS[2].skipping,
+        LOADS[2].always,
+    ],
+};
 
 /// The work of one request.
 const WORK: Duration = Duration::from_micros(20);
@@ -24,23 +49,48 @@ const WORK: Duration = Duration::from_micros(20);
 /// What the histogram holds, in nanoseconds.
 const LONGEST: u64 = 10_000_000_000;
 
-/// A load in percent, and the names of its two figures.
-const LOADS: [(u32, [&str; 2]); 3] = [
-    (10, ["p99 at 10 %, skipping", "p99 at 10 %, always waking"]),
-    (50, ["p99 at 50 %, skipping", "p99 at 50 %, always waking"]),
-    (90, ["p99 at 90 %, skipping", "p99 at 90 %, always waking"]),
+/// For how much of the time the waiter is busy, and what is measured.
+struct Load {
+    percent: u32,
+    skipping: Figure,
+    always: Figure,
+}
+
+const LOADS: [Load; 3] = [
+    Load {
+        percent: 10,
+        skipping: Figure::lower("p99 at 10 %, skipping", "ns"),
+        always: Figure::lower("p99 at 10 %, always waking", "ns"),
+    },
+    Load {
+        percent: 50,
+        skipping: Figure::lower("p99 at 50 %, skipping", "ns").main(),
+        always: Figure::lower("p99 at 50 %, always waking", "ns"),
+    },
+    Load {
+        percent: 90,
+        skipping: Figure::lower("p99 at 90 %, skipping", "ns"),
+        always: Figure::lower("p99 at 90 %, always waking", "ns"),
+    },
 ];
 
-pub(crate) fn measure<B: Backend>(requests: u64) -> Result<Vec<Metric>> {
-    let mut metrics = Vec::new();
-    for (percent, names) in LOADS {
-        for (skip, name) in [Skip::WhenNobodyWaits, Skip::Never].into_iter().zip(names) {
-            let taken = serve::<B>(skip, WORK * 100 / percent, requests)?;
+fn measure<B: Backend>(options: &Options) -> Result<Measured> {
+    let requests = options.tasks.unwrap_or(4000);
+    let mut measured = Measured::default();
+    for load in &LOADS {
+        let apart = WORK * 100 / load.percent;
+        for (skip, figure) in [
+            (Skip::WhenNobodyWaits, load.skipping),
+            (Skip::Never, load.always),
+        ] {
+            let taken = serve::<B>(skip, apart, requests)?;
             let p99 = taken.value_at_quantile(0.99) as f64;
-            metrics.push(Metric::new(name, "ns", p99));
+            measured = measured
+                .and([figure.of(p99)])
+                .with_distribution(figure.name(), "ns", &taken);
         }
     }
-    Ok(metrics)
+    Ok(measured)
 }
 
 /// Publishes requests `apart` and has them served; returns how long each lay there.
@@ -51,10 +101,14 @@ fn serve<B: Backend>(skip: Skip, apart: Duration, requests: u64) -> Result<Histo
     };
     let lot = ParkingLot::new(B::new(FenceChoice::Auto).park(slot), skip);
     let published = Mutex::new(VecDeque::new());
+    // The waiter's own beginning is no part of the wait.
+    let ready = Barrier::new(2);
     let take = || published.lock().ok()?.pop_front();
     thread::scope(|threads| {
         let server = threads.spawn(|| -> Result<Histogram<u64>> {
-            let mut waits = Histogram::new_with_max(LONGEST, 3)?;
+            let waits = Histogram::new_with_max(LONGEST, 3);
+            ready.wait();
+            let mut waits = waits?;
             while waits.len() < requests {
                 let state = lot.state();
                 let Some(came) = take() else {
@@ -70,6 +124,7 @@ fn serve<B: Backend>(skip: Skip, apart: Duration, requests: u64) -> Result<Histo
             }
             Ok(waits)
         });
+        ready.wait();
         let mut due = Instant::now();
         for _ in 0..requests {
             due += apart;

@@ -11,6 +11,15 @@ use crate::platform::Lock;
 /// A [`Lock`] that serves its callers in the order in which they came, spinning.
 ///
 /// It does not mask interrupts: a kernel that submits from handlers wraps it in a lock that does.
+///
+/// ```
+/// use parkade_core::Lock;
+/// use parkade_core::pieces::TicketLock;
+///
+/// let lock = TicketLock::new(1);
+/// lock.with(|value| *value += 1);
+/// assert_eq!(lock.with(|value| *value), 2);
+/// ```
 #[derive(Debug, Default)]
 pub struct TicketLock<T>(TicketMutex<T>);
 

@@ -7,7 +7,7 @@ use crate::platform::{Platform, WorkerIndex};
 use crate::task::Task;
 use crate::walk::Walk;
 
-/// An inbox longer than this many tasks makes an outside thread draw another one.
+/// Each time that an inbox is found as long as a multiple of this many tasks, an outside thread draws another one.
 const LONG_INBOX: usize = 256;
 
 /// How often all inboxes are tried, should each be closed in an open tag: all of them are, where nobody has
@@ -21,7 +21,9 @@ impl<P: Platform> Tag<P> {
             return (worker.0, Some(worker));
         }
         let sticky = &self.groups[origin.group(self.groups.len())].inbox;
-        if sticky.len() > LONG_INBOX || sticky.is_closed() {
+        let len = sticky.len();
+        let is_long = len >= LONG_INBOX && len.is_multiple_of(LONG_INBOX);
+        if is_long || sticky.is_closed() {
             origin.redraw(self.groups.len(), |group| {
                 !self.groups[group].inbox.is_closed()
             });

@@ -4,9 +4,10 @@
 //! and run queue, in a walk that starts anywhere. So that nothing waits for ever, every [`FAIRNESS_PERIOD`]th
 //! pick serves one group in rotation first.
 
-use super::Worker;
+use super::{Phase, Worker};
 use crate::counters::bump;
 use crate::group::Group;
+use crate::idle::Search;
 use crate::platform::Platform;
 use crate::run_queue::Steal;
 use crate::task::Task;
@@ -15,9 +16,46 @@ use crate::walk::Walk;
 /// Every how many picks a worker looks at inboxes before its own run queue, so that endless local work
 /// does not starve tasks from outside. A prime, as in Go's scheduler, so that it does not beat with
 /// periods of the load.
+///
+/// ```
+#[doc = include_str!("../../docs/board.md")]
+/// use parkade_core::FAIRNESS_PERIOD;
+/// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+/// let _ = control.tags()[0].submit(Task::from_word(7), Priority::Normal, &Origin::new(0))?;
+/// // Each task spawns another, for ever; the one from outside comes all the same.
+/// let mut picks = 0;
+/// loop {
+///     let _ = worker.push(Task::from_word(0))?;
+///     let Next::Run(task) = worker.next() else { unreachable!("tasks wait") };
+///     picks += 1;
+///     if task.into_word() == 7 {
+///         break;
+///     }
+/// }
+/// assert!(picks <= FAIRNESS_PERIOD);
+/// # drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const FAIRNESS_PERIOD: u32 = 61;
 
 /// How many tasks a worker moves from an inbox to its run queue at most, beyond the one that it takes.
+///
+/// ```
+#[doc = include_str!("../../docs/board.md")]
+/// use parkade_core::TAKE_BATCH;
+/// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+/// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+/// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+/// let (tag, origin) = (&control.tags()[0], Origin::new(0));
+/// let _ = tag.submit_batch(&mut (0..100).map(Task::from_word), Priority::Normal, &origin);
+/// let Next::Run(_first) = worker.next() else { unreachable!("a hundred wait") };
+/// let seen = tag.worker(WorkerIndex(0));
+/// assert_eq!((seen.run_queue, seen.inbox), (TAKE_BATCH, 99 - TAKE_BATCH));
+/// # drop(worker);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const TAKE_BATCH: usize = 31;
 
 /// A task, and how many more came to the own run queue with it.
@@ -91,6 +129,20 @@ impl<P: Platform> Worker<'_, P> {
             }
         }
         None
+    }
+
+    /// Transition 6: whether to look once more, after a pause.
+    pub(super) fn lingers(&self, search: Search) -> bool {
+        let looks = if search == Search::Lingering {
+            self.looks.get()
+        } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
+            self.enter(Phase::Awake(Search::Lingering));
+            self.tag.linger
+        } else {
+            0
+        };
+        self.looks.set(looks.saturating_sub(1));
+        looks > 0
     }
 
     fn steal_from(&self, victim: &Group<P>) -> Option<Found> {

@@ -8,7 +8,6 @@ use super::Worker;
 use crate::counters::bump;
 use crate::idle::Wake;
 use crate::platform::Platform;
-use crate::run_queue::Place;
 use crate::task::Task;
 
 impl<P: Platform> Worker<'_, P> {
@@ -20,6 +19,23 @@ impl<P: Platform> Worker<'_, P> {
     /// once; none with the usual one). The word is all that `wanted` may trust: the task may be a thief's
     /// already. Costs a load when it is not wanted, else what a pop costs. Wakes nobody, unless it fails beside other
     /// tasks: those were hidden for a moment, in which another worker may have looked and gone to sleep.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/board.md")]
+    /// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+    /// let _ = worker.fork(Task::from_word(7))?;
+    /// assert!(worker.take_back(|word| word.addr() == 8).is_none(), "it is not wanted");
+    /// let task = worker.take_back(|word| word.addr() == 7).ok_or("nobody steals here")?;
+    /// let _ = worker.put_back(task); // it was wanted after all
+    ///
+    /// let mut above = std::iter::from_fn(|| worker.take_back(|_| true));
+    /// assert_eq!(worker.hand_over(&mut above), 1);
+    /// assert_eq!(control.tags()[0].worker(WorkerIndex(0)).inbox, 1);
+    /// # drop(worker);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take_back(&self, wanted: impl FnOnce(*mut ()) -> bool) -> Option<Task> {
         if !self.queue.newest_word().is_some_and(wanted) {
             return None;
@@ -31,30 +47,30 @@ impl<P: Platform> Worker<'_, P> {
         taken
     }
 
-    /// Takes a [fork](Worker::fork) back, for its waiter, if it is the newest task of the own run queue.
-    ///
-    /// True: its task is the caller's again, who knows the word. False if others lie above it, and in the same cases
-    /// as [`take_back`](Worker::take_back). Forks are taken back in turn, the newest first, and each once: of one that
-    /// has left the queue already, the place may be another's.
-    #[inline]
-    #[must_use = "a fork that is taken back is in no queue any more"]
-    pub fn take_fork(&self, place: Place) -> bool {
-        let taken = self.queue.pop_from(place);
-        if !taken {
-            self.show_again();
-        }
-        taken
-    }
-
     /// Takes a task out of this worker's mailbox, by its word: one that was
     /// [aimed at it](crate::Tag::submit_to) and is of no use any more. One load when the mailbox is empty, else its
     /// lock and a turn of all that is in it.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/board.md")]
+    /// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
+    /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
+    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
+    /// for word in 1..=3 {
+    ///     let _ = control.tags()[0].submit_to(WorkerIndex(0), Task::from_word(word))?;
+    /// }
+    /// let task = worker.take_back_aimed(|word| word.addr() == 2);
+    /// assert_eq!(task.map(Task::into_word), Some(2));
+    /// assert_eq!(control.tags()[0].worker(WorkerIndex(0)).mailbox, 2);
+    /// # drop(worker);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take_back_aimed(&self, wanted: impl Fn(*mut ()) -> bool) -> Option<Task> {
         self.group.mailbox.take_back(wanted)
     }
 
     #[cold]
-    fn show_again(&self) {
+    pub(super) fn show_again(&self) {
         let left = self.queue.queue().len();
         if left > 0 {
             self.after_moving(left);
@@ -66,6 +82,7 @@ impl<P: Platform> Worker<'_, P> {
     /// gone to sleep.
     ///
     /// It is not a submit: a tag that was closed meanwhile takes it too, for it was accepted before.
+    /// See [`Worker::take_back`] for an example.
     ///
     /// # Panics
     ///
@@ -83,7 +100,7 @@ impl<P: Platform> Worker<'_, P> {
     /// many moved.
     ///
     /// For what lies above a task that its waiter wants. As with [`put_back`](Worker::put_back), a tag that was
-    /// closed meanwhile takes them too.
+    /// closed meanwhile takes them too. See [`Worker::take_back`] for an example.
     pub fn hand_over(&self, tasks: &mut impl Iterator<Item = Task>) -> usize {
         let moved = self
             .group

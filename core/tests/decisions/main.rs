@@ -9,6 +9,7 @@ mod dump;
 mod full;
 mod growing;
 mod interrupted;
+mod lingering;
 mod looking;
 mod lot;
 mod requeueing;

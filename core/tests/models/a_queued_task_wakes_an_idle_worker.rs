@@ -1,7 +1,7 @@
 //! I1 for tasks from outside: no task stays queued beside a sleeping worker.
 
 use crate::platform::explore_to;
-use crate::scenario::Cast::{Asleep, Busy, Fresh, Searching};
+use crate::scenario::Cast::{Asleep, Busy, Fresh, Lingering, Searching};
 use crate::scenario::{Cast, play};
 
 macro_rules! plays {
@@ -29,6 +29,12 @@ plays! {
     searching_and_asleep_two_submitters: 1 preemptions, [Searching, Asleep], quota 1, submitters [1, 1], at least 500;
     searching_and_fresh_two_tasks: 1 preemptions, [Searching, Fresh], quota 1, submitters [2], at least 500;
     two_searching_two_tasks: 2 preemptions, [Searching, Searching], quota 1, submitters [2], at least 500;
+    lingering_one_task: 2 preemptions, [Lingering], quota 1, submitters [1], at least 50;
+    lingering_two_submitters: 2 preemptions, [Lingering], quota 2, submitters [1, 1], at least 500;
+    lingering_and_asleep_two_tasks: 1 preemptions, [Lingering, Asleep], quota 1, submitters [2], at least 500;
+    lingering_and_asleep_two_submitters: 1 preemptions, [Lingering, Asleep], quota 1, submitters [1, 1], at least 500;
+    lingering_and_fresh_two_tasks: 1 preemptions, [Lingering, Fresh], quota 1, submitters [2], at least 500;
+    two_words_lingering_and_asleep: 1 preemptions, [Lingering, Busy, Asleep], quota 1, submitters [2], at least 500;
     two_words_fresh_in_the_second: 2 preemptions, [Busy, Busy, Fresh], quota 1, submitters [1], at least 50;
     two_words_asleep_in_each: 1 preemptions, [Asleep, Busy, Asleep], quota 1, submitters [2], at least 500;
     two_words_asleep_and_fresh: 1 preemptions, [Asleep, Busy, Fresh], quota 1, submitters [1, 1], at least 500;

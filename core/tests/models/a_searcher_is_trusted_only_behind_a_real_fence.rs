@@ -43,7 +43,7 @@ fn when_the_searcher_leaves_as_it_is_counted() {
                         break task.into_word();
                     }
                     Next::Park(state) => sleeper.park(state),
-                    Next::Stop | Next::Retire => panic!("nobody asked it to leave"),
+                    Next::Linger | Next::Stop | Next::Retire => panic!("nobody asked it to"),
                 }
             }
         });

@@ -126,6 +126,7 @@ fn runs_and_leaves(worker: StaticWorker) -> Vec<usize> {
         match worker.next() {
             Next::Run(task) => ran.push(task.into_word()),
             Next::Park(state) => worker.park(state),
+            Next::Linger => {}
             Next::Stop | Next::Retire => break,
         }
     }

@@ -120,7 +120,11 @@ pub(crate) fn tag_config(workers: usize) -> TagConfig {
 }
 
 pub(crate) fn new_control(workers: usize) -> TaskControl<Modelled> {
-    TaskControl::new(&Modelled::<SeqCstFences>::default(), &[tag_config(workers)]).unwrap()
+    control_of(tag_config(workers))
+}
+
+pub(crate) fn control_of(tag: TagConfig) -> TaskControl<Modelled> {
+    TaskControl::new(&Modelled::<SeqCstFences>::default(), &[tag]).unwrap()
 }
 
 /// A control of one tag.
@@ -153,6 +157,7 @@ pub(crate) fn work(
                 ran.push(word);
             }
             Next::Park(state) => worker.park(state),
+            Next::Linger => {}
             Next::Stop | Next::Retire => break,
         }
     }

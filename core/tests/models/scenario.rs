@@ -7,7 +7,7 @@
 use loom::thread;
 use parkade_core::{Next, Origin, Priority, Task, Wake, Worker, WorkerIndex};
 
-use crate::platform::{Modelled, TAG, new_control, slot};
+use crate::platform::{Modelled, TAG, control_of, slot, tag_config};
 
 pub(crate) type StaticControl = &'static parkade_core::TaskControl<Modelled>;
 pub(crate) type StaticWorker = Worker<'static, Modelled>;
@@ -21,6 +21,8 @@ pub(crate) enum Cast {
     Asleep,
     /// Claimed and counted, and without a task.
     Searching,
+    /// Counted, and about to take its last look before it announces itself.
+    Lingering,
     /// With a task that never ends: it fills its place in an idle word.
     Busy,
 }
@@ -32,7 +34,7 @@ pub(crate) enum Cast {
 pub(crate) fn scene(cast: &[Cast]) -> (StaticControl, Vec<StaticWorker>) {
     // One more worker takes the tasks by which searchers are claimed, and is busy for ever after.
     let takers = usize::from(cast.contains(&Cast::Searching));
-    let control: StaticControl = Box::leak(Box::new(new_control(cast.len() + takers)));
+    let control: StaticControl = Box::leak(Box::new(stage(cast, takers)));
     let register = |index| control.register(slot(index)).unwrap();
     let mut workers: Vec<_> = (0..cast.len() + takers).map(register).collect();
     let taker = workers.split_off(cast.len());
@@ -46,6 +48,8 @@ pub(crate) fn scene(cast: &[Cast]) -> (StaticControl, Vec<StaticWorker>) {
         assert!(matches!(taker[0].next(), Next::Run(_)));
     }
     assert_eq!(tag.counters().searching, searchers.len());
+    played_by(&workers, cast, Cast::Lingering)
+        .for_each(|worker| assert!(matches!(worker.next(), Next::Linger)));
     played_by(&workers, cast, Cast::Asleep).for_each(falls_asleep);
     std::mem::forget(taker);
     let (busy, workers) = workers
@@ -54,6 +58,11 @@ pub(crate) fn scene(cast: &[Cast]) -> (StaticControl, Vec<StaticWorker>) {
     let busy: Vec<StaticWorker> = busy;
     busy.into_iter().for_each(std::mem::forget);
     (control, workers)
+}
+
+fn stage(cast: &[Cast], takers: usize) -> parkade_core::TaskControl<Modelled> {
+    let looks = u32::from(cast.contains(&Cast::Lingering));
+    control_of(tag_config(cast.len() + takers).linger(looks))
 }
 
 fn played_by<'w>(
@@ -66,6 +75,7 @@ fn played_by<'w>(
 }
 
 fn falls_asleep(worker: &StaticWorker) {
+    while matches!(worker.next(), Next::Linger) {}
     assert!(matches!(worker.next(), Next::Park(_)));
 }
 
@@ -94,6 +104,7 @@ pub(crate) fn perform(
                 ran.push(word);
             }
             Next::Park(state) => worker.park(state),
+            Next::Linger => {}
             Next::Stop | Next::Retire => return ran,
         }
     }

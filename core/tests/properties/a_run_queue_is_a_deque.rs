@@ -110,7 +110,8 @@ impl Model {
     fn take(&mut self, limit: usize) -> Option<(usize, usize)> {
         let first = self.inbox.pop_front()?;
         let mut inbox = std::mem::take(&mut self.inbox);
-        let moved = self.refill(&mut inbox, limit);
+        let half = inbox.len() / 2;
+        let moved = self.refill(&mut inbox, limit.min(half));
         self.inbox = inbox;
         Some((first, moved))
     }

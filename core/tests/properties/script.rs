@@ -105,13 +105,14 @@ fn tag_config() -> impl Strategy<Value = TagConfig> {
         (1..=2_usize).prop_map(|k| (4, k)),
         (1..=4_usize).prop_map(|k| (8, k))
     ];
-    (1..=5_usize, queue, limit, 2..=6_u32).prop_map(
-        |(workers, (capacity, batch), limit, ageing)| {
+    (1..=5_usize, queue, limit, 2..=6_u32, 0..=2_u32).prop_map(
+        |(workers, (capacity, batch), limit, ageing, looks)| {
             TagConfig::new(workers)
                 .run_queue(capacity)
                 .steal_batch(batch)
                 .inbox_limit(limit)
                 .ageing(ageing)
+                .linger(looks)
         },
     )
 }

@@ -37,6 +37,7 @@ pub(super) fn run(hart: usize, boot: Boot) {
             }
             Next::Park(_) => scheduler::drain(control),
             Next::Run(task) => panic!("there is no task, but {task:?} came"),
+            Next::Linger => core::hint::spin_loop(),
             Next::Stop | Next::Retire => break,
         }
     }

@@ -115,6 +115,7 @@ fn alone(boot: Boot, park: ParkKind) {
                 worker.park(state);
                 watchdog::look();
             }
+            Next::Linger => core::hint::spin_loop(),
             Next::Stop | Next::Retire => return,
         }
     }

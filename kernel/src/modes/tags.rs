@@ -59,6 +59,7 @@ fn take_turns(control: &'static TaskControl<Kernel>, boot: Boot) {
             match worker.next() {
                 Next::Run(task) => run_task(control, worker, own, task.into_word(), boot),
                 Next::Park(_) => watchdog::look(),
+                Next::Linger => core::hint::spin_loop(),
                 Next::Stop | Next::Retire => left[own] = true,
             }
         }

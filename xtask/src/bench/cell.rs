@@ -7,31 +7,56 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::PROGRAM;
+use super::offer::Shape;
+use super::plan::Planned;
 use crate::run::Step;
 
 /// A cell takes a few seconds; one that takes this long hangs.
 pub(super) const LIMIT: Duration = Duration::from_secs(120);
 
-/// A measured cell, as the bench program prints it, and the command that measured it.
-#[derive(Debug, Serialize, Deserialize)]
+/// A measured cell, as the bench program prints it, and the commands that measured it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Cell {
     pub(super) row: String,
     pub(super) contender: String,
-    pub(super) workers: u16,
+    #[serde(flatten)]
+    pub(super) shape: Shape,
     pub(super) metrics: Vec<Metric>,
     #[serde(default)]
+    pub(super) distributions: Vec<Distribution>,
+    #[serde(default)]
     pub(super) command: String,
+    /// What counted the system calls.
+    #[serde(default)]
+    pub(super) traced_by: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Metric {
     pub(super) name: String,
+    #[serde(default)]
     pub(super) unit: String,
     pub(super) value: f64,
 }
 
-pub(super) fn measure(row: &str, contender: &str, workers: u16) -> Result<Cell> {
-    let step = Step::new(PROGRAM, args(row, contender, workers)).limit(LIMIT);
+/// How the single tasks of a cell fared: the value at each quantile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Distribution {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) unit: String,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+pub(super) fn measure(planned: &Planned, contender: &str) -> Result<Cell> {
+    let Planned { size, .. } = planned;
+    let sizes = [("--tasks", size.tasks), ("--seconds", size.seconds)];
+    let sizes = sizes
+        .into_iter()
+        .filter_map(|(option, size)| Some([option.to_owned(), size?.to_string()]));
+    let step = Step::new(PROGRAM, args(planned, contender))
+        .args(sizes.flatten())
+        .limit(LIMIT);
     let line = step.capture()?;
     let cell = serde_json::from_str(&line)
         .with_context(|| format!("`{step}` printed no cell but `{}`", line.trim()))?;
@@ -41,31 +66,22 @@ pub(super) fn measure(row: &str, contender: &str, workers: u16) -> Result<Cell> 
     })
 }
 
-/// What the bench program is called with for one cell.
-pub(super) fn args(row: &str, contender: &str, workers: u16) -> Vec<String> {
-    let workers = workers.to_string();
-    [
-        "cell",
-        "--row",
-        row,
-        "--contender",
-        contender,
-        "--workers",
-        &workers,
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
-impl Cell {
-    pub(super) fn add(&mut self, metrics: impl IntoIterator<Item = Metric>) {
-        self.metrics.extend(metrics);
+/// What the bench program is called with for one cell, but for how much work it does.
+pub(super) fn args(planned: &Planned, contender: &str) -> Vec<String> {
+    let Shape { workers, producers } = planned.shape;
+    let mut args = ["cell", "--row", &planned.row, "--contender", contender]
+        .map(str::to_owned)
+        .to_vec();
+    args.extend(["--workers".to_owned(), workers.to_string()]);
+    if producers > 1 {
+        args.extend(["--producers".to_owned(), producers.to_string()]);
     }
+    args
 }
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}:", self.row, self.contender, self.workers)?;
+        write!(f, "{} {} {}:", self.row, self.contender, self.shape)?;
         for (index, metric) in self.metrics.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
             write!(
@@ -76,7 +92,7 @@ impl fmt::Display for Cell {
                 metric.unit
             )?;
         }
-        write!(f, "\n    {}", self.command)
+        Ok(())
     }
 }
 
@@ -102,10 +118,32 @@ mod tests {
 
     #[test]
     fn a_line_of_the_bench_program_is_read() -> Result<()> {
-        let line = r#"{"row":"idle","contender":"std","workers":2,"metrics":[{"name":"processor time","unit":"ms","value":0.5}]}"#;
+        let line = r#"{"row":"lone","contender":"std","workers":2,"producers":1,
+            "metrics":[{"name":"start p50","unit":"ns","value":0.5}],
+            "distributions":[{"name":"start","unit":"ns","points":[[0.5,0.5],[0.99,7.0]]}]}"#;
         let cell: Cell = serde_json::from_str(line)?;
-        assert_eq!(cell.workers, 2);
+        assert_eq!(cell.shape.workers, 2);
         assert_eq!(cell.metrics[0].value, 0.5);
+        assert_eq!(cell.distributions[0].points[1], (0.99, 7.0));
         Ok(())
+    }
+
+    #[test]
+    fn producers_are_named_where_there_are_several() {
+        let planned = |producers| Planned {
+            row: "outside".to_owned(),
+            shape: Shape {
+                workers: 2,
+                producers,
+            },
+            contenders: Vec::new(),
+            size: super::super::plan::Size::default(),
+            traced_tasks: None,
+        };
+        assert_eq!(
+            args(&planned(1), "std").join(" "),
+            "cell --row outside --contender std --workers 2"
+        );
+        assert!(args(&planned(4), "std").ends_with(&["--producers".to_owned(), "4".to_owned()]));
     }
 }

@@ -4,15 +4,15 @@ use std::fmt;
 use std::thread;
 
 use anyhow::Result;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
 use crate::run::Step;
 
-/// A load per processor above which figures say more about the neighbours than about the contenders.
-const BUSY: f64 = 0.5;
+const COMMIT: &str = "commit";
 
-#[derive(Debug, Serialize)]
+/// The machine, and what was built on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
     cpu: String,
     cpus: usize,
@@ -44,6 +44,39 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// In words, what differs from an earlier machine. Commits differ by intention and are not among it.
+    pub(super) fn differences(&self, earlier: &Self) -> Vec<String> {
+        let facts = self.listed().into_iter().zip(earlier.listed());
+        facts
+            .filter(|((name, now), (_, then))| now != then && *name != COMMIT)
+            .map(|((name, now), (_, then))| format!("{name}: {then} then, {now} now"))
+            .collect()
+    }
+
+    /// Each fact with its name.
+    pub(super) fn listed(&self) -> [(&'static str, String); 5] {
+        [
+            ("processor", self.cpu.clone()),
+            ("CPUs", self.cpus.to_string()),
+            ("system", self.kernel.clone()),
+            ("compiler", self.rustc.clone()),
+            (COMMIT, self.commit.clone()),
+        ]
+    }
+
+    #[cfg(test)]
+    pub(super) fn fixture() -> Self {
+        Self {
+            cpu: "test".to_owned(),
+            cpus: 2,
+            kernel: "Linux".to_owned(),
+            rustc: "rustc 1".to_owned(),
+            commit: "abc".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -58,7 +91,7 @@ impl fmt::Display for Facts {
 }
 
 /// The load averages over 1, 5 and 15 minutes, in runnable threads.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Load {
     one: f64,
     five: f64,
@@ -74,20 +107,29 @@ impl Load {
             fifteen: load.fifteen,
         }
     }
-
-    /// Says so when the machine was already at work.
-    pub(super) fn warn(self) {
-        if self.one > BUSY * cpus() as f64 {
-            println!(
-                "warning: the machine was busy before the first cell (load {:.2} on {} CPUs): \
-                 compare ratios, do not quote figures",
-                self.one,
-                cpus()
-            );
-        }
-    }
 }
 
-fn cpus() -> usize {
+/// The CPUs that this process may use.
+pub(super) fn cpus() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_named_with_both_values() {
+        let here = Facts::fixture();
+        let there = Facts {
+            cpu: "other".to_owned(),
+            commit: "older".to_owned(),
+            ..here.clone()
+        };
+        assert_eq!(here.differences(&here), Vec::<String>::new());
+        assert_eq!(
+            here.differences(&there),
+            ["processor: other then, test now"]
+        );
+    }
 }

@@ -45,42 +45,31 @@ const LIMITS: [Limit; 4] = [
 pub(super) fn broken(summary: &Summary) -> Vec<String> {
     let judged = LIMITS.iter().flat_map(|limit| {
         let medians = summary.medians(limit.row, limit.contender, limit.figure);
-        medians.map(move |(workers, median)| (limit, workers, median))
+        medians.map(move |(shape, median)| (limit, shape, median))
     });
     judged
         .filter(|(limit, _, median)| *median > limit.most)
-        .map(|(limit, workers, median)| {
+        .map(|(limit, shape, median)| {
             let Limit {
                 row,
                 contender,
                 figure,
                 most,
             } = limit;
-            format!(
-                "{row} on {contender} with {workers} workers: {median:.2} {figure}, at most {most}"
-            )
+            format!("{row} on {contender} with {shape}: {median:.2} {figure}, at most {most}")
         })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::{Cell, Metric};
+    use super::super::offer::fixture::offers;
+    use super::super::summary::fixture::cell;
     use super::*;
 
     fn summary(futex_calls: f64) -> Summary {
-        let cell = Cell {
-            row: "lone".to_owned(),
-            contender: "linux".to_owned(),
-            workers: 8,
-            command: String::new(),
-            metrics: vec![Metric {
-                name: "futex calls".to_owned(),
-                unit: "/task".to_owned(),
-                value: futex_calls,
-            }],
-        };
-        Summary::new(&[cell], &["linux".to_owned()])
+        let cell = cell("lone", 8, "linux", "futex calls", futex_calls);
+        Summary::new(&offers(), &[cell], 1.0)
     }
 
     #[test]

@@ -5,13 +5,14 @@
 //! begins and ends. Only what lies between them is counted: no start-up, no shut-down, no warm-up.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::PROGRAM;
 use super::cell::{self, Cell, Metric};
+use super::offer::{Better, FLOOR, Figure};
+use super::plan::Planned;
 use crate::run::{Step, root};
 
 /// What is traced. `?` because not every machine has every way to look up a file.
@@ -21,8 +22,10 @@ const BEGIN: &str = "\"/parkade-bench/begin\"";
 const END: &str = "\"/parkade-bench/end\"";
 
 /// A `strace` that works here.
+#[derive(Debug)]
 pub(super) struct Tracer {
-    output: PathBuf,
+    /// From the root of the repository, as the printed command has it.
+    output: &'static str,
 }
 
 impl Tracer {
@@ -37,35 +40,56 @@ impl Tracer {
             return Err("strace is installed, but may not trace here".to_owned());
         }
         Ok(Self {
-            output: root().join("target/bench/strace.txt"),
+            output: "target/bench/strace.txt",
         })
     }
 
-    /// Runs the cell once more with so many tasks, traced, and counts its calls per task.
-    pub(super) fn count(&self, cell: &Cell, tasks: u64) -> Result<[Metric; 2]> {
-        if let Some(folder) = self.output.parent() {
+    /// Runs the cell once more with so many tasks, traced, and adds its calls per task to it.
+    pub(super) fn count(&self, cell: &mut Cell, planned: &Planned, tasks: u64) -> Result<()> {
+        let output = root().join(self.output);
+        if let Some(folder) = output.parent() {
             fs::create_dir_all(folder)?;
         }
         let step = Step::new("strace", ["-f", "-qq", "-e", CALLS, "-o"])
-            .args([self.output.display().to_string(), PROGRAM.to_owned()])
-            .args(cell::args(&cell.row, &cell.contender, cell.workers))
+            .args([self.output, PROGRAM])
+            .args(cell::args(planned, &cell.contender))
             .args(["--tasks".to_owned(), tasks.to_string()])
             .limit(cell::LIMIT);
         step.capture()?;
-        let trace = fs::read_to_string(&self.output)
-            .with_context(|| format!("reading {}", self.output.display()))?;
+        let trace =
+            fs::read_to_string(&output).with_context(|| format!("reading {}", output.display()))?;
+        // A floor that is a mere loop has nothing to count, and marks nothing.
+        if cell.contender == FLOOR && !trace.contains(BEGIN) {
+            return Ok(());
+        }
         let calls = Calls::between_marks(&trace).with_context(|| format!("`{step}`"))?;
         let per_task = |calls: u64| calls as f64 / tasks as f64;
-        Ok([
-            ("futex calls", per_task(calls.futex)),
-            ("sched_yield calls", per_task(calls.sched_yield)),
-        ]
-        .map(|(name, value)| Metric {
-            name: name.to_owned(),
-            unit: "/task".to_owned(),
-            value,
-        }))
+        let counts = [per_task(calls.futex), per_task(calls.sched_yield)];
+        cell.metrics.extend(
+            figures()
+                .into_iter()
+                .zip(counts)
+                .map(|(figure, value)| Metric {
+                    name: figure.name,
+                    unit: figure.unit,
+                    value,
+                }),
+        );
+        cell.traced_by = Some(step.to_string());
+        Ok(())
     }
+}
+
+/// The figures that are counted here, beside those of the bench program.
+pub(super) fn figures() -> [Figure; 2] {
+    [("futex calls", true), ("sched_yield calls", false)].map(|(name, main)| Figure {
+        name: name.to_owned(),
+        unit: "/task".to_owned(),
+        better: Better::Lower,
+        main,
+        // A park may return for no reason.
+        resolution: 0.1,
+    })
 }
 
 #[derive(Debug, PartialEq, Eq)]

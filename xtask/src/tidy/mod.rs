@@ -9,6 +9,7 @@
 mod arguments;
 mod cfgs;
 mod citations;
+mod examples;
 mod files;
 mod imports;
 mod invariants;
@@ -168,6 +169,11 @@ const RULES: &[Rule] = &[
         name: "file-length",
         says: "no file of Rust code is longer than 500 lines",
         enforced: Enforced::Here(files::length),
+    },
+    Rule {
+        name: "examples",
+        says: "every public item has an example that runs, or leads to one that uses it",
+        enforced: Enforced::Here(examples::check),
     },
     Rule {
         name: "unfinished",

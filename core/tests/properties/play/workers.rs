@@ -1,6 +1,6 @@
 //! What workers do: ask, park, run and push, retire, give up their place.
 
-use parkade_core::{Next, Slot, State, Task, Worker};
+use parkade_core::{Next, Platform, Slot, State, Task, Worker};
 
 use super::{Play, same_task};
 use crate::platform::{self, Stage, is_asleep, returns_early};
@@ -56,13 +56,14 @@ impl<'c> Play<'c> {
     pub(super) fn ask(&self, slot: Slot, worker: Worker<'c, Stage>) -> Verdict {
         let look = self.reference.borrow().look(slot);
         self.reference.borrow_mut().inside(slot, true);
-        let (next, claims, calm) = self.call(|| worker.next())?;
+        let (next, claims, calm) = self.call(|| asked(&worker))?;
         self.reference.borrow_mut().inside(slot, false);
         let (answer, actor) = match next {
             Next::Run(task) => (Answer::Run(task.into_word()), Some(Actor::Running(worker))),
             Next::Park(state) => (Answer::Park, Some(Actor::Parking(worker, state))),
             Next::Stop => (Answer::Stop, None),
             Next::Retire => (Answer::Retire, None),
+            Next::Linger => unreachable!("it is asked until it does not linger"),
         };
         self.note(format_args!("{slot} is told {answer:?}, wakes {claims:?}"));
         let verdict = self
@@ -149,5 +150,15 @@ impl<'c> Play<'c> {
             }
         }
         Err(format!("tag {tag} does not come to rest"))
+    }
+}
+
+/// What a worker says once it has lingered.
+fn asked<P: Platform>(worker: &Worker<'_, P>) -> Next {
+    loop {
+        let next = worker.next();
+        if !matches!(next, Next::Linger) {
+            return next;
+        }
     }
 }
