@@ -21,6 +21,7 @@
 //! Source: `membarrier(2)`; the technique is that of asymmetric Dekker synchronization (Dice, Huang, Yang 2001).
 
 use core::fmt;
+use core::hint::cold_path;
 use core::sync::atomic::{Ordering, compiler_fence, fence};
 
 use parkade_core::Fences;
@@ -136,7 +137,10 @@ impl Fences for MembarrierFences {
             // fence below the load after it, where no barrier helps.
             FenceKind::Membarrier => compiler_fence(Ordering::SeqCst),
             // Ordering[seqcst.light]: the partner is `seqcst.heavy`; without it both sides may read stale.
-            FenceKind::SeqCst => fence(Ordering::SeqCst),
+            FenceKind::SeqCst => {
+                cold_path();
+                fence(Ordering::SeqCst);
+            }
         }
     }
 

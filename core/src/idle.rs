@@ -171,10 +171,15 @@ impl<P: Platform> IdleWords<P> {
     /// The number of searchers if nobody is announced: a submit's fast way out.
     #[inline]
     pub(crate) fn nobody_announced(&self) -> Option<usize> {
-        self.words.iter().try_fold(0, |searchers, word| {
-            let value = word.load(Ordering::Relaxed);
-            (value & BITS == 0).then_some(searchers + value / ONE_SEARCHER)
-        })
+        self.words.iter().map(|word| nobody_in(word)).sum()
+    }
+
+    /// The only word, if there is no other.
+    pub(crate) fn only_word(&self) -> Option<&AtomicUsize> {
+        match &*self.words {
+            [word] => Some(word),
+            _ => None,
+        }
     }
 
     /// How many workers are announced, and how many search.
@@ -307,6 +312,13 @@ impl<P: Platform> IdleWords<P> {
     fn place(&self, WorkerIndex(index): WorkerIndex) -> (&AtomicUsize, usize) {
         (&self.words[index / LOTS_PER_WORD], bit_of(index))
     }
+}
+
+/// The number of searchers in a word, if nobody is announced there.
+#[inline]
+pub(crate) fn nobody_in(word: &AtomicUsize) -> Option<usize> {
+    let value = word.load(Ordering::Relaxed);
+    (value & BITS == 0).then_some(value / ONE_SEARCHER)
 }
 
 /// The one step that clears a bit and counts its worker.

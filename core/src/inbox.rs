@@ -249,7 +249,7 @@ impl<P: Platform> Inbox<P> {
     /// let queue = RunQueue::<Board>::starting_at(SeqCstFences, 4, 1, usize::MAX)?;
     /// let owner = queue.owner().ok_or("nobody has taken it")?;
     /// let (first, moved) = inbox.take(&owner, 2).ok_or("four wait")?;
-    /// assert_eq!((first.into_word(), moved, inbox.len()), (1, 2, 1));
+    /// assert_eq!((first.into_word(), moved, inbox.len()), (1, 1, 2));
     /// assert_eq!(owner.pop().map(Task::into_word), Some(2)); // in their order
     /// let mut more: Queue = TaskQueue::new();
     /// assert!(more.push(Task::from_word(5)).is_ok());

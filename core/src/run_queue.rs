@@ -46,15 +46,17 @@
 //! Source: Chase and Lev, "Dynamic circular work-stealing deque", 2005; Lê, Pop, Cohen and Zappa
 //! Nardelli, "Correct and efficient work-stealing for weak memory models", 2013.
 
-use core::cell::Cell;
+mod owner;
+
 use core::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use crate::inbox::Inbox;
-use crate::platform::{Array, CapacityError, Platform, TaskQueue};
-use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, heavy, left_out, light, order};
+use crate::platform::{Array, CapacityError, Platform};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, heavy, order};
 use crate::task::Task;
+
+pub use owner::{Owner, Place};
 
 /// A bounded ring of tasks: one owner, any number of thieves.
 ///
@@ -87,13 +89,6 @@ pub struct RunQueue<P: Platform> {
     fences: P::Fences,
     batch: usize,
     owned: AtomicBool,
-}
-
-/// The right to push to and pop from a [`RunQueue`]: at most one exists per queue. See [`RunQueue`] for an example.
-pub struct Owner<'q, P: Platform> {
-    queue: &'q RunQueue<P>,
-    /// A top that was seen once: the true one is never lower, so there is at least as much room.
-    top_seen: Cell<usize>,
 }
 
 /// What came of an attempt to steal. See [`RunQueue`] for an example.
@@ -157,23 +152,6 @@ impl<P: Platform> RunQueue<P> {
         })
     }
 
-    /// Takes the owner's side, or `None` while another [`Owner`] exists. See [`RunQueue`] for an example.
-    #[must_use = "the owner's side is given back when it is dropped"]
-    pub fn owner(&self) -> Option<Owner<'_, P>> {
-        // Ordering[queue.owner.take]: Acquire, with `queue.owner.give`: the new owner sees the indices
-        // and slots as the last one left them; else it would push over tasks.
-        let acquire = order("queue.owner.take", Ordering::Acquire);
-        self.owned
-            .compare_exchange(false, true, acquire, Ordering::Relaxed)
-            .ok()?;
-        Some(Owner {
-            queue: self,
-            // Ordering[queue.push.top]: Acquire, as in a push that looks for room: the first pushes may
-            // reuse slots below this top without looking again.
-            top_seen: Cell::new(self.top.load(order("queue.push.top", Ordering::Acquire))),
-        })
-    }
-
     /// How many tasks wait: exact for the owner between its calls, a guess for everybody else.
     /// See [`RunQueue`] for an example.
     #[must_use]
@@ -213,7 +191,7 @@ impl<P: Platform> RunQueue<P> {
                 .store(ptr, Ordering::Relaxed);
         });
         if let Steal::Taken(_, moved @ 1..) = stolen {
-            thief.publish(base.wrapping_add(moved));
+            thief.queue.publish(base.wrapping_add(moved));
         }
         stolen
     }
@@ -276,6 +254,15 @@ impl<P: Platform> RunQueue<P> {
         }
     }
 
+    /// Makes the slots below a bottom visible; for the owner.
+    #[inline(always)]
+    fn publish(&self, bottom: usize) {
+        // Ordering[queue.push.bottom]: Release, with `queue.steal.bottom`: the slot and what the task
+        // points to are written before the task can be seen.
+        self.bottom
+            .store(bottom, order("queue.push.bottom", Ordering::Release));
+    }
+
     #[inline(always)]
     fn slot(&self, index: usize) -> &AtomicPtr<()> {
         &self.slots[index & (self.slots.len() - 1)]
@@ -289,195 +276,6 @@ fn distance(top: usize, bottom: usize) -> usize {
     signed.max(0) as usize
 }
 
-impl<P: Platform> Owner<'_, P> {
-    /// Appends a task as the newest.
-    ///
-    /// Two stores while there is room. See [`RunQueue`] for an example.
-    ///
-    /// # Errors
-    ///
-    /// The task itself, when the ring is full.
-    #[inline]
-    pub fn push(&self, task: Task) -> Result<(), Task> {
-        let bottom = self.queue.bottom.load(Ordering::Relaxed);
-        if bottom.wrapping_sub(self.top_seen.get()) >= self.queue.capacity() && self.room() == 0 {
-            return Err(task);
-        }
-        self.queue
-            .slot(bottom)
-            .store(task.into_ptr(), Ordering::Relaxed);
-        self.publish(bottom.wrapping_add(1));
-        Ok(())
-    }
-
-    /// Moves the oldest tasks of `source`, at most `limit` and never more than fit, to this ring in
-    /// reverse: the oldest becomes the newest here and is popped first. They become visible together.
-    /// Returns how many. See [`Inbox::take`] for an example.
-    ///
-    /// # Panics
-    ///
-    /// When `source` yields fewer tasks than its length says.
-    pub fn refill(&self, source: &mut P::Queue, limit: usize) -> usize {
-        let count = source.len().min(limit).min(self.room());
-        let bottom = self.queue.bottom.load(Ordering::Relaxed);
-        for offset in (0..count).rev() {
-            let task = source
-                .pop()
-                .expect("a queue holds as many tasks as it says");
-            self.queue
-                .slot(bottom.wrapping_add(offset))
-                .store(task.into_ptr(), Ordering::Relaxed);
-        }
-        self.publish(bottom.wrapping_add(count));
-        count
-    }
-
-    /// Takes the newest task, or the oldest one when fewer than K would be left.
-    ///
-    /// One store, a light fence and a load; a compare-and-swap only when few are left. See [`RunQueue`] for an example.
-    #[inline]
-    pub fn pop(&self) -> Option<Task> {
-        if distance(
-            self.queue.top.load(Ordering::Relaxed),
-            self.queue.bottom.load(Ordering::Relaxed),
-        ) == 0
-        {
-            return None;
-        }
-        self.pop_far_from_top().or_else(|| self.take_oldest())
-    }
-
-    /// Takes the newest task, if it is also the oldest or at least K are left; else leaves all as it is.
-    ///
-    /// Costs as much as [`pop`](Owner::pop). See [`RunQueue`] for an example.
-    pub fn pop_newest(&self) -> Option<Task> {
-        match self.queue.len() {
-            0 => None,
-            // Nobody but this owner adds any, so the oldest is this one, or a thief has it.
-            1 => self.take_oldest(),
-            _ => self.pop_far_from_top(),
-        }
-    }
-
-    /// The word of the newest task, which a thief may have taken meanwhile. See [`RunQueue`] for an example.
-    pub fn newest_word(&self) -> Option<*mut ()> {
-        let newest = self.queue.bottom.load(Ordering::Relaxed).wrapping_sub(1);
-        let word = || self.queue.slot(newest).load(Ordering::Relaxed);
-        (!self.queue.is_empty()).then(word)
-    }
-
-    /// Transition 2, if at least K tasks are left above top.
-    #[inline]
-    fn pop_far_from_top(&self) -> Option<Task> {
-        let queue = self.queue;
-        let bottom = queue.bottom.load(Ordering::Relaxed);
-        let newest = bottom.wrapping_sub(1);
-        // Ordering[queue.pop.bottom]: Release, with `queue.steal.bottom`: a thief that reads this
-        // bottom must see the slots that earlier pushes filled; a Relaxed store would end their release
-        // sequence.
-        queue
-            .bottom
-            .store(newest, order("queue.pop.bottom", Ordering::Release));
-        // Ordering[queue.pop.fence]: light, with `queue.steal.fence`, see there.
-        light("queue.pop.fence", queue.fences);
-        let left = newest.wrapping_sub(queue.top.load(Ordering::Relaxed)) as isize;
-        let distance = if left_out("queue.pop.distance") {
-            1
-        } else {
-            queue.batch as isize
-        };
-        if left >= distance {
-            return Some(Task::from_ptr(queue.slot(newest).load(Ordering::Relaxed)));
-        }
-        // Ordering[queue.pop.restore]: Release, with `queue.steal.bottom`, for the same reason as the
-        // store above.
-        queue
-            .bottom
-            .store(bottom, order("queue.pop.restore", Ordering::Release));
-        None
-    }
-
-    /// Takes the oldest task by compare-and-swap, as a thief would; no fence, because the owner knows
-    /// the bottom.
-    fn take_oldest(&self) -> Option<Task> {
-        let top = self.claim_oldest(1)?.0;
-        Some(Task::from_ptr(self.queue.slot(top).load(Ordering::Relaxed)))
-    }
-
-    /// Moves top past at most `limit` tasks; returns where they begin and how many they are. Their slots
-    /// stay filled until the owner pushes again.
-    fn claim_oldest(&self, limit: usize) -> Option<(usize, usize)> {
-        let queue = self.queue;
-        let bottom = queue.bottom.load(Ordering::Relaxed);
-        let mut top = queue.top.load(Ordering::Relaxed);
-        loop {
-            let count = distance(top, bottom).min(limit);
-            if count == 0 {
-                return None;
-            }
-            match queue.top.compare_exchange_weak(
-                top,
-                top.wrapping_add(count),
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Some((top, count)),
-                Err(now) => top = now,
-            }
-        }
-    }
-
-    /// Moves the older half of the ring into `inbox`, as far as there is room; returns how many moved.
-    /// Works on a closed inbox too: these tasks were accepted before. See [`Inbox::take`] for an example.
-    pub fn spill(&self, inbox: &Inbox<P>) -> usize {
-        inbox.admit_spill(|room| {
-            let half = self.queue.capacity() / 2;
-            let (top, count) = self.claim_oldest(half.min(room)).unwrap_or((0, 0));
-            (0..count).map(move |offset| {
-                let slot = self.queue.slot(top.wrapping_add(offset));
-                Task::from_ptr(slot.load(Ordering::Relaxed))
-            })
-        })
-    }
-
-    /// How many more tasks fit, by a fresh look at top. See [`RunQueue`] for an example.
-    pub fn room(&self) -> usize {
-        let bottom = self.queue.bottom.load(Ordering::Relaxed);
-        // Ordering[queue.push.top]: Acquire, with `queue.steal.top`: the thief has read the slot that is
-        // about to be reused.
-        let top = self
-            .queue
-            .top
-            .load(order("queue.push.top", Ordering::Acquire));
-        self.top_seen.set(top);
-        self.queue.capacity() - distance(top, bottom)
-    }
-
-    #[inline(always)]
-    fn publish(&self, bottom: usize) {
-        // Ordering[queue.push.bottom]: Release, with `queue.steal.bottom`: the slot and what the task
-        // points to are written before the task can be seen.
-        self.queue
-            .bottom
-            .store(bottom, order("queue.push.bottom", Ordering::Release));
-    }
-
-    /// The queue that this is the owner's side of. See [`RunQueue`] for an example.
-    #[must_use]
-    pub fn queue(&self) -> &RunQueue<P> {
-        self.queue
-    }
-}
-
-impl<P: Platform> Drop for Owner<'_, P> {
-    fn drop(&mut self) {
-        // Ordering[queue.owner.give]: Release, with `queue.owner.take`, see there.
-        self.queue
-            .owned
-            .store(false, order("queue.owner.give", Ordering::Release));
-    }
-}
-
 impl<P: Platform> fmt::Debug for RunQueue<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunQueue")
@@ -485,11 +283,5 @@ impl<P: Platform> fmt::Debug for RunQueue<P> {
             .field("capacity", &self.capacity())
             .field("batch", &self.batch)
             .finish_non_exhaustive()
-    }
-}
-
-impl<P: Platform> fmt::Debug for Owner<'_, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Owner").field(self.queue).finish()
     }
 }

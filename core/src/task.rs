@@ -29,6 +29,7 @@ pub struct Task {
 
 impl Task {
     /// Wraps a pointer. Any value is allowed, null included. See [`Task`] for an example.
+    #[inline]
     pub const fn from_ptr(ptr: *mut ()) -> Self {
         Self {
             word: AtomicPtr::new(ptr),
@@ -37,6 +38,7 @@ impl Task {
 
     /// The pointer that this task was made from, with its provenance. See [`Task`] for an example.
     #[must_use = "the pointer is all that is left of the task"]
+    #[inline]
     pub fn into_ptr(self) -> *mut () {
         self.word.into_inner()
     }

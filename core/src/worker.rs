@@ -4,6 +4,7 @@
 //! A worker is *awake*, counted as a searcher or not, or *announced*; [`crate::idle`] has the protocol
 //! and its numbers.
 
+mod forks;
 mod search;
 mod take_back;
 
@@ -13,16 +14,17 @@ use core::fmt;
 use crate::activity::Activity;
 use crate::counters::bump;
 use crate::group::Group;
-use crate::idle::{Cancelled, Search, Wake};
+use crate::idle::{Cancelled, Search, Wake, nobody_in};
 use crate::inbox::{Refused, RefusedReason};
 use crate::lot::State;
 use crate::platform::{Platform, Slot};
 use crate::run_queue::Owner;
-use crate::sync::{Ordering, fence, heavy, left_out, light};
+use crate::sync::{AtomicUsize, Ordering, fence, heavy, left_out, light};
 use crate::tag::{Cause, Tag, closed};
 use crate::task::Task;
 use crate::walk::Dice;
 
+pub use forks::Fork;
 use search::Found;
 pub use search::{FAIRNESS_PERIOD, TAKE_BATCH};
 
@@ -84,6 +86,10 @@ pub struct Worker<'c, P: Platform> {
     tag: &'c Tag<P>,
     group: &'c Group<P>,
     queue: Owner<'c, P>,
+    /// The tag's, next to the queue.
+    fences: P::Fences,
+    /// The tag's idle word, if it has but one.
+    idle_word: Option<&'c AtomicUsize>,
     phase: Cell<Phase>,
     stopping: Cell<bool>,
     retired: Cell<bool>,
@@ -117,6 +123,8 @@ impl<'c, P: Platform> Worker<'c, P> {
             tag,
             group,
             queue,
+            fences: tag.fences,
+            idle_word: tag.idle.only_word(),
             phase: Cell::new(Phase::Awake(Search::Uncounted)),
             stopping: Cell::new(false),
             retired: Cell::new(false),
@@ -246,46 +254,7 @@ impl<'c, P: Platform> Worker<'c, P> {
             published += self.spill_and_push(task)?;
         }
         bump(&self.group.counters.pushed, 1);
-        Ok(self.after_publishing(published.max(self.queue.queue().len())))
-    }
-
-    /// Appends a task that the one at hand waits for before it ends: a fork of a fork-join.
-    ///
-    /// As [`push`](Worker::push), with two differences. A tag that was closed takes it too, so that an accepted
-    /// task can finish what it has begun while the scheduler stops; the others may have left by then, so
-    /// whoever forks must be ready to run its forks itself. And nothing is spilled for it: as long as no push
-    /// comes between either, forks stay in the run queue until they are stolen or
-    /// [taken back](Worker::take_back). What is still queued when this worker leaves an abandoned tag comes back
-    /// from [`take_left`](Worker::take_left).
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`] with the task: the run queue is full. Run it in place.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/board.md")]
-    /// # use parkade_core::{Next, Origin, Priority, Slot, StopPolicy, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
-    /// let control = TaskControl::new(&Board, &[TagConfig::new(1)])?;
-    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
-    /// let _lots = control.stop(StopPolicy::Drain)?.drivers_stopped().close();
-    /// assert!(worker.push(Task::from_word(7)).is_err(), "nothing new");
-    /// let _ = worker.fork(Task::from_word(8))?; // what was begun may end
-    /// let _ = worker.requeue(Task::from_word(9))?; // and what was accepted goes on, after it
-    /// for word in [8, 9] {
-    ///     let Next::Run(task) = worker.next() else { unreachable!("it waits") };
-    ///     assert_eq!(task.into_word(), word);
-    /// }
-    /// # drop(worker);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn fork(&self, task: Task) -> Result<Wake, Refused> {
-        if let Err(task) = self.queue.push(task) {
-            let reason = RefusedReason::Full;
-            return Err(Refused { task, reason });
-        }
-        bump(&self.group.counters.pushed, 1);
-        Ok(self.after_publishing(self.queue.queue().len().max(1)))
+        Ok(self.after_publishing(|| published.max(self.queue.queue().len())))
     }
 
     /// Queues a task that was accepted before and goes on, such as a future that was woken, at the end of the own
@@ -301,14 +270,14 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// [`Refused`] with the task: the platform's queue is full.
     pub fn requeue(&self, task: Task) -> Result<Wake, Refused> {
         self.group.inbox.push_again(task)?;
-        Ok(self.after_publishing(self.group.inbox.len().max(1)))
+        Ok(self.after_publishing(|| self.group.inbox.len().max(1)))
     }
 
     #[cold]
     fn spill_and_push(&self, task: Task) -> Result<usize, Refused> {
         let spilled = self.queue.spill(&self.group.inbox);
         match self.queue.push(task) {
-            Ok(()) => Ok(spilled),
+            Ok(_) => Ok(spilled),
             Err(task) => {
                 let reason = RefusedReason::Full;
                 Err(Refused { task, reason })
@@ -320,7 +289,7 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// is kept in mind.
     fn after_moving(&self, queued: usize) {
         bump(&self.group.counters.moves, 1);
-        let wake = self.after_publishing(queued);
+        let wake = self.after_publishing(|| queued);
         self.note_unmet(wake);
     }
 
@@ -330,16 +299,26 @@ impl<'c, P: Platform> Worker<'c, P> {
         }
     }
 
-    /// Transition 1 of the idle protocol from F1 on, for tasks that this worker made visible.
+    /// Transition 1 of the idle protocol from F1 on, for tasks that this worker made visible: so many, which is
+    /// asked if somebody is idle.
     #[inline]
-    fn after_publishing(&self, queued: usize) -> Wake {
+    fn after_publishing(&self, queued: impl FnOnce() -> usize) -> Wake {
+        match self.nobody_idle() {
+            Some(searchers) => Wake::NobodyIdle { searchers },
+            None => self.wake_after_light_fence(queued()),
+        }
+    }
+
+    /// The number of searchers, if nobody is idle; to be asked after a push.
+    #[inline]
+    fn nobody_idle(&self) -> Option<usize> {
         // Ordering[idle.push.fence]: F1, light, with the heavy `idle.announce.fence`: either the read
         // below sees the announcement, or the announcer's look sees the push.
-        light("idle.push.fence", self.tag.fences);
-        if let Some(searchers) = self.tag.idle.nobody_announced() {
-            return Wake::NobodyIdle { searchers };
+        light("idle.push.fence", self.fences);
+        match self.idle_word {
+            Some(word) => nobody_in(word),
+            None => self.tag.idle.nobody_announced(),
         }
-        self.wake_after_light_fence(queued)
     }
 
     #[cold]

@@ -6,13 +6,15 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parkade_core::stop::{AlreadyStopping, Drivers, Join};
 use parkade_core::{
-    ConfigError, Counters, Origin, Platform, Priority, RegisterError, Slot, State, StopPolicy, Tag,
-    TagConfig, TagIndex, Task, TaskControl, Wake,
+    ConfigError, Counters, Origin, Place, Platform, Priority, RegisterError, Slot, State,
+    StopPolicy, Tag, TagConfig, TagIndex, Task, TaskControl, Wake,
 };
 
+use crate::counts::WorkerCounts;
 use crate::job::{Entry, Header, RefusedEntry};
 use crate::scaler::Scaler;
 
@@ -24,12 +26,24 @@ pub(crate) struct Worker<'c, P: Platform> {
     core: parkade_core::Worker<'c, P>,
     control: &'c Control<P>,
     scaler: &'c Scaler,
+    counts: &'c WorkerCounts,
+    /// The tag's among the [doors](Scaler::door).
+    door: &'c AtomicBool,
     /// How many calls of [`block`](Worker::block) have not been taken back.
     blocked: Cell<usize>,
     /// How many husks may lie in the own run queue: a guess, because thieves take them too.
     husks: Cell<usize>,
-    /// How many forks may lie in the own run queue: those whose waiters have not got them back.
-    forks: Cell<usize>,
+    /// Where the outermost fork lies whose waiter has not got it back: forks may be in the own run queue.
+    ///
+    /// Not a count, so that all forks within it write nothing here. They lie above it, also when it has been stolen.
+    outermost: Cell<Option<Place>>,
+}
+
+/// A fork that has been queued; to be taken back before those that were queued earlier.
+#[must_use = "its waiter's frame may not go before it is taken back"]
+pub(crate) struct Fork {
+    place: Place,
+    header: NonNull<Header>,
 }
 
 /// What a worker's thread must do next.
@@ -49,19 +63,22 @@ impl<P: Platform> Control<P> {
         TaskControl::new(platform, tags).map(Self)
     }
 
-    /// Makes this thread the worker of `slot`; it asks `scaler` for more when they are needed.
+    /// Makes this thread the worker of `slot`, with its counts; it asks `scaler` for more when they are needed.
     pub(crate) fn register<'c>(
         &'c self,
         slot: Slot,
         scaler: &'c Scaler,
+        counts: &'c WorkerCounts,
     ) -> Result<Worker<'c, P>, RegisterError> {
         Ok(Worker {
             core: self.0.register(slot)?,
             control: self,
             scaler,
+            counts,
+            door: scaler.door(slot.tag),
             blocked: Cell::new(0),
             husks: Cell::new(0),
-            forks: Cell::new(0),
+            outermost: Cell::new(None),
         })
     }
 
@@ -173,8 +190,14 @@ impl<P: Platform> Worker<'_, P> {
         }
     }
 
+    #[inline]
     fn tag(&self) -> TagIndex {
         self.core.slot().tag
+    }
+
+    #[inline]
+    pub(crate) fn counts(&self) -> &WorkerCounts {
+        self.counts
     }
 
     /// Asks for another worker if, beside the task that is about to run, more have been seen to wait.
@@ -211,10 +234,10 @@ impl<P: Platform> Worker<'_, P> {
     #[inline]
     pub(crate) fn push(&self, entry: Entry) -> Result<(), RefusedEntry> {
         let task = entry.into_task();
-        let pushed = if self.forks.get() == 0 {
-            self.core.push(task)
-        } else {
+        let pushed = if self.has_forks() {
             self.push_above_forks(task)
+        } else {
+            self.core.push(task)
         };
         match pushed {
             Ok(wake) => {
@@ -253,7 +276,8 @@ impl<P: Platform> Worker<'_, P> {
     #[cold]
     fn push_above_forks(&self, task: Task) -> Result<Wake, parkade_core::Refused> {
         if self.core.tag().is_open() {
-            return self.core.fork(task);
+            let _fork = self.core.fork(task)?;
+            return Ok(self.core.wake_for_forks());
         }
         let reason = parkade_core::RefusedReason::Closed;
         Err(parkade_core::Refused { task, reason })
@@ -261,19 +285,32 @@ impl<P: Platform> Worker<'_, P> {
 
     /// Whether a [`push`](Worker::push) may have been refused because forks lie in its way.
     pub(crate) fn has_forks(&self) -> bool {
-        self.forks.get() > 0
+        self.outermost.get().is_some()
     }
 
     /// Queues a job that the task at hand waits for before it ends; see [`take_fork`](Worker::take_fork).
-    #[inline]
-    pub(crate) fn fork(&self, entry: Entry) -> Result<(), RefusedEntry> {
+    #[inline(always)]
+    pub(crate) fn fork(&self, entry: Entry) -> Result<Fork, RefusedEntry> {
+        let header = entry.header();
         match self.core.fork(entry.into_task()) {
-            Ok(wake) => {
-                self.scaler.heed(self.tag(), wake);
-                self.forks.set(self.forks.get() + 1);
-                Ok(())
+            Ok(parkade_core::Fork { place, wanted }) => {
+                if self.outermost.get().is_none() {
+                    self.outermost.set(Some(place));
+                }
+                if wanted || self.door.load(Ordering::Relaxed) {
+                    self.call_for_forks();
+                }
+                Ok(Fork { place, header })
             }
             Err(refused) => Err(RefusedEntry::from(refused)),
+        }
+    }
+
+    /// Wakes another worker, or asks for one; not in a forked process, which has none, and where locks may be held.
+    #[cold]
+    fn call_for_forks(&self) {
+        if self.scaler.is_in_its_process() {
+            self.scaler.heed(self.tag(), self.core.wake_for_forks());
         }
     }
 
@@ -282,16 +319,18 @@ impl<P: Platform> Worker<'_, P> {
     ///
     /// That is certain because a fork never leaves the run queue but to be run or dropped: nothing is spilled
     /// while there is one, and thieves steal one task at a time.
-    #[inline]
-    pub(crate) fn take_fork(&self, fork: NonNull<Header>) -> Option<Entry> {
-        let fork = fork.as_ptr().cast::<()>();
-        let mut found = self.core.take_back(|word| ptr::eq(word, fork)).map(entry);
-        if found.is_none() {
-            found = self.take_fork_from_beneath(fork);
-            // What was hidden meanwhile, from a look that found nobody too few.
-            self.pass_on_what_waits();
+    #[inline(always)]
+    pub(crate) fn take_fork(&self, Fork { place, header }: Fork) -> Option<Entry> {
+        let found = if self.core.take_fork(place) {
+            // SAFETY: the entry that was queued there for `fork` is out of the queue again: a `Fork` is used up once,
+            // and what was pushed there since has been taken back before.
+            Some(unsafe { Entry::new(header) })
+        } else {
+            self.take_fork_from_beneath(header)
+        };
+        if self.outermost.get() == Some(place) {
+            self.outermost.set(None);
         }
-        self.forks.set(self.forks.get() - 1);
         found
     }
 
@@ -300,7 +339,8 @@ impl<P: Platform> Worker<'_, P> {
     ///
     /// Thieves take the oldest first. So what is above the fork is what is left, if the fork is not there.
     #[cold]
-    fn take_fork_from_beneath(&self, fork: *mut ()) -> Option<Entry> {
+    fn take_fork_from_beneath(&self, header: NonNull<Header>) -> Option<Entry> {
+        let fork = header.as_ptr().cast::<()>();
         let mut strangers = Vec::new();
         let found = loop {
             let mut newest = None;
@@ -324,6 +364,8 @@ impl<P: Platform> Worker<'_, P> {
                 self.put_back(task);
             }
         }
+        // What was hidden meanwhile, from a look that found nobody too few.
+        self.pass_on_what_waits();
         found
     }
 
@@ -375,6 +417,7 @@ impl From<parkade_core::Refused> for RefusedEntry {
 }
 
 /// The entry behind a task that came out of a control.
+#[inline]
 fn entry(task: Task) -> Entry {
     // SAFETY: this file has the only control of this crate, everything that goes into it is the task of
     // an entry, and the core returns each task once.

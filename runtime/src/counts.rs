@@ -35,14 +35,21 @@ impl WorkerCounts {
     /// Counts a task that has run to its end, and deals with its panic as the policy says. Only the worker that
     /// owns these counts may call it, and only before anybody is told of the end.
     pub(crate) fn count_run(&self, panic: Option<&(dyn Any + Send)>) {
+        self.count_run_in_place(panic);
+        self.leave_task();
+    }
+
+    /// Counts a task that the one at hand has run in place; as [`count_run`](WorkerCounts::count_run), but the worker is
+    /// still inside a task.
+    #[inline]
+    pub(crate) fn count_run_in_place(&self, panic: Option<&(dyn Any + Send)>) {
         bump(&self.ran);
         if let Some(payload) = panic {
             self.count_panic(payload);
         }
-        self.leave_task();
     }
 
-    /// Says that the worker is inside a task from now on, or still, when it has counted one that it ran in place.
+    /// Says that the worker is inside a task from now on, or still.
     #[inline]
     pub(crate) fn enter_task(&self) {
         self.turn_to(1);
@@ -61,13 +68,17 @@ impl WorkerCounts {
         }
     }
 
-    /// Which task the worker is inside, if it is inside one: a number that no other one of it has.
+    /// Which task the worker is inside, if it is inside one: a number that no other one of it has. Each task that it
+    /// has run in place changes it.
     pub(crate) fn task(&self) -> Option<usize> {
         let turn = self.turn.load(Ordering::Relaxed);
-        (turn % 2 == 1).then_some(turn)
+        // Both only grow, so two sums are equal if none has.
+        let ran_twice = self.ran().wrapping_mul(2);
+        (turn % 2 == 1).then_some(turn.wrapping_add(ran_twice))
     }
 
     /// Counts a panic, and deals with it as the policy says. Only the worker that owns these counts may call it.
+    #[cold]
     pub(crate) fn count_panic(&self, payload: &(dyn Any + Send)) {
         bump(&self.panicked);
         if self.panics.act(payload) {
@@ -106,6 +117,7 @@ impl DropCount {
     }
 }
 
+#[inline]
 fn bump(counter: &AtomicUsize) {
     let count = counter.load(Ordering::Relaxed);
     counter.store(count.wrapping_add(1), Ordering::Relaxed);

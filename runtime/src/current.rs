@@ -5,6 +5,9 @@
 //! runtime's address first: two live objects never share one, so an equal address means the very same
 //! runtime, hence the same backend.
 //!
+//! The free `join` knows no runtime. It asks whether the backend is the default one, and then calls that worker
+//! directly (`direct.rs`), so that all of a fork is inlined; any other backend's by a table of functions.
+//!
 //! Strangers have an [`Origin`], the sticky choice of an inbox that the core asks of submitting threads.
 
 use std::cell::Cell;
@@ -15,8 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parkade_core::{Origin, Priority, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
-use crate::control::Worker;
+use crate::control::{Fork, Worker};
 use crate::counts::WorkerCounts;
+use crate::direct;
 use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
 use crate::process::Process;
@@ -79,25 +83,60 @@ impl Home {
     }
 }
 
-/// A worker thread's note about itself.
-#[derive(Clone, Copy)]
-struct Note {
-    home: Home,
-    /// Gone once the work is over. The rest stays: destructors of thread-locals are still to run, and
-    /// whoever stops the runtime waits for them.
-    work: Option<Work>,
-}
-
-/// What a worker works with; good as long as it is noted.
-#[derive(Clone, Copy)]
-struct Work {
-    counts: NonNull<WorkerCounts>,
+/// A worker thread's note about what it works with: while it is noted, the frame that has it, and all that it points to,
+/// is below on the stack.
+pub(crate) struct Noted {
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
+    counts: NonNull<WorkerCounts>,
+    ops: &'static WorkerOps,
+    home: Home,
     stopping: NonNull<Stopping>,
     /// The worker's `Arc<Shared<B>>`.
     shared: NonNull<()>,
-    ops: &'static WorkerOps,
+}
+
+/// Where workers fork: what fork-join needs of one.
+pub(crate) trait Forks: Copy {
+    /// See [`Worker::fork`].
+    fn fork(self, entry: Entry) -> Result<Fork, RefusedEntry>;
+    /// See [`Worker::take_fork`].
+    fn take_fork(self, fork: Fork) -> Option<Entry>;
+    /// This worker's counts.
+    fn counts(&self) -> &WorkerCounts;
+}
+
+impl<B: Backend> Forks for &Worker<'_, B> {
+    #[inline(always)]
+    fn fork(self, entry: Entry) -> Result<Fork, RefusedEntry> {
+        Worker::fork(self, entry)
+    }
+
+    #[inline(always)]
+    fn take_fork(self, fork: Fork) -> Option<Entry> {
+        Worker::take_fork(self, fork)
+    }
+
+    #[inline]
+    fn counts(&self) -> &WorkerCounts {
+        Worker::counts(self)
+    }
+}
+
+impl Forks for &Noted {
+    fn fork(self, entry: Entry) -> Result<Fork, RefusedEntry> {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.ops.fork)(self.worker, entry) }
+    }
+
+    fn take_fork(self, fork: Fork) -> Option<Entry> {
+        // SAFETY: as in `clear_husk`.
+        unsafe { (self.ops.take_fork)(self.worker, fork) }
+    }
+
+    fn counts(&self) -> &WorkerCounts {
+        Noted::counts(self)
+    }
 }
 
 /// What is done with a worker whose type is not known.
@@ -105,72 +144,58 @@ struct WorkerOps {
     /// [`Worker::clear_husk`].
     clear_husk: unsafe fn(NonNull<()>, NonNull<Header>),
     /// [`Worker::fork`].
-    fork: unsafe fn(NonNull<()>, Entry) -> Result<(), RefusedEntry>,
+    fork: unsafe fn(NonNull<()>, Entry) -> Result<Fork, RefusedEntry>,
     /// [`Worker::block`].
     block: unsafe fn(NonNull<()>),
     /// [`Worker::unblock`].
     unblock: unsafe fn(NonNull<()>),
     /// [`Worker::take_fork`].
-    take_fork: unsafe fn(NonNull<()>, NonNull<Header>) -> Option<Entry>,
+    take_fork: unsafe fn(NonNull<()>, Fork) -> Option<Entry>,
     /// [`Worker::requeue`].
     requeue: unsafe fn(NonNull<()>, Entry, Priority) -> Result<(), RefusedEntry>,
-    /// An alarm of the runtime at [`Work::shared`].
+    /// An alarm of the runtime at [`Noted::shared`].
     silent_alarm: unsafe fn(NonNull<()>, Due) -> Result<Timer<()>, RefusedReason>,
 }
 
-/// The work of the worker on this thread, while it is sure to be noted.
-pub(crate) struct Noted(Work);
-
 impl Noted {
     /// This worker's counts.
+    #[inline]
     pub(crate) fn counts(&self) -> &WorkerCounts {
-        // SAFETY: the work is noted as long as `self` can be had (`with_work`), so `as_worker` is running on
-        // this thread, below us on the stack, and the counts that it borrows are alive.
-        unsafe { self.0.counts.as_ref() }
+        // SAFETY: `self` can be had as long as it is noted (`with_note`), so `as_worker` is running on this thread, below
+        // us on the stack, and the counts that it borrows are alive.
+        unsafe { self.counts.as_ref() }
     }
 
     /// See [`Worker::clear_husk`].
     pub(crate) fn clear_husk(&self, husk: NonNull<Header>) {
         // SAFETY: noted, as above, so the worker that it borrows is alive too, and the function was noted
         // with it, for its type.
-        unsafe { (self.0.ops.clear_husk)(self.0.worker, husk) };
-    }
-
-    /// See [`Worker::fork`].
-    pub(crate) fn fork(&self, entry: Entry) -> Result<(), RefusedEntry> {
-        // SAFETY: as in `clear_husk`.
-        unsafe { (self.0.ops.fork)(self.0.worker, entry) }
+        unsafe { (self.ops.clear_husk)(self.worker, husk) };
     }
 
     /// See [`Worker::block`].
     pub(crate) fn block(&self) {
         // SAFETY: as in `clear_husk`.
-        unsafe { (self.0.ops.block)(self.0.worker) };
+        unsafe { (self.ops.block)(self.worker) };
     }
 
     /// See [`Worker::unblock`].
     pub(crate) fn unblock(&self) {
         // SAFETY: as in `clear_husk`.
-        unsafe { (self.0.ops.unblock)(self.0.worker) };
-    }
-
-    /// See [`Worker::take_fork`].
-    pub(crate) fn take_fork(&self, fork: NonNull<Header>) -> Option<Entry> {
-        // SAFETY: as in `clear_husk`.
-        unsafe { (self.0.ops.take_fork)(self.0.worker, fork) }
+        unsafe { (self.ops.unblock)(self.worker) };
     }
 
     /// See [`Worker::requeue`].
     pub(crate) fn requeue(&self, entry: Entry, priority: Priority) -> Result<(), RefusedEntry> {
         // SAFETY: as in `clear_husk`.
-        unsafe { (self.0.ops.requeue)(self.0.worker, entry, priority) }
+        unsafe { (self.ops.requeue)(self.worker, entry, priority) }
     }
 
     /// An alarm of this worker's runtime that does nothing but end.
     pub(crate) fn silent_alarm(&self, due: Due) -> Result<Timer<()>, RefusedReason> {
         // SAFETY: noted, as in `clear_husk`, so what the worker's thread shares is alive, and the function is for
         // its type.
-        unsafe { (self.0.ops.silent_alarm)(self.0.shared, due) }
+        unsafe { (self.ops.silent_alarm)(self.shared, due) }
     }
 }
 
@@ -219,7 +244,11 @@ unsafe fn live_worker<'w, B: Backend>(worker: &'w NonNull<()>) -> &'w Worker<'w,
 }
 
 thread_local! {
-    static NOTE: Cell<Option<Note>> = const { Cell::new(None) };
+    /// Null, or good until it is null again.
+    static NOTE: Cell<*const Noted> = const { Cell::new(ptr::null()) };
+    /// Of a worker or a timer thread. It stays when the work is over: destructors of thread-locals are still to run,
+    /// and whoever stops the runtime waits for them.
+    static HOME: Cell<Option<Home>> = const { Cell::new(None) };
     static ORIGIN: Origin = Origin::new(next_seed());
 }
 
@@ -233,56 +262,62 @@ fn next_seed() -> usize {
 pub(crate) fn as_worker<B: Backend, R>(
     shared: &Arc<Shared<B>>,
     slot: Slot,
-    counts: &WorkerCounts,
     worker: &Worker<'_, B>,
     body: impl FnOnce() -> R,
 ) -> R {
-    struct Over(Home);
+    struct Over;
     impl Drop for Over {
         fn drop(&mut self) {
-            NOTE.set(Some(Note {
-                home: self.0,
-                work: None,
-            }));
+            NOTE.set(ptr::null());
         }
     }
     let home = Home::of_worker(&**shared, slot.tag, slot.worker);
-    // The references outlive this call, and what is noted of them goes before it ends.
-    let _over = Over(home);
-    NOTE.set(Some(Note {
+    let note = Noted {
+        worker: NonNull::from(worker).cast(),
+        counts: NonNull::from(worker.counts()),
+        ops: WorkerOps::of::<B>(),
         home,
-        work: Some(Work {
-            counts: NonNull::from(counts),
-            worker: NonNull::from(worker).cast(),
-            stopping: NonNull::from(&shared.stopping),
-            shared: NonNull::from(shared).cast(),
-            ops: WorkerOps::of::<B>(),
-        }),
-    }));
+        stopping: NonNull::from(&shared.stopping),
+        shared: NonNull::from(shared).cast(),
+    };
+    HOME.set(Some(home));
+    // The references outlive this call, and the note of them goes before it ends.
+    let _over = Over;
+    NOTE.set(&raw const note);
+    let _direct = direct::note(worker);
     body()
 }
 
 /// Runs `body` as the timer thread of `shared`: like a worker it must not wait for the runtime's end, but it
 /// has no queues and belongs to no tag.
 pub(crate) fn as_driver<B: Backend>(shared: &Shared<B>, body: impl FnOnce()) {
-    NOTE.set(Some(Note {
-        home: Home::new(shared, TagIndex(usize::MAX)),
-        work: None,
-    }));
+    HOME.set(Some(Home::new(shared, TagIndex(usize::MAX))));
     body();
+}
+
+/// Calls `act` with the note of whichever worker this thread is, also if it is the copy of one in a forked process.
+#[inline]
+pub(crate) fn with_note<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
+    // SAFETY: a note that is not null is that of `as_worker`, which is running on this thread, below us on the stack,
+    // until after this call.
+    act(unsafe { NOTE.get().as_ref() })
+}
+
+/// The same as [`with_note`], but nobody in a forked process: there the worker's fellows are not, nor whoever holds their locks.
+pub(crate) fn with_own_work<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
+    with_note(|note| act(note.filter(|note| note.home.is_in_this_process())))
 }
 
 /// Calls `act` with how far the end of this worker's runtime has come, and its tag, if this thread is at work as one
 /// and not its copy in a forked process.
 pub(crate) fn with_stopping<R>(act: impl FnOnce(Option<(&Stopping, TagIndex)>) -> R) -> R {
-    let note = NOTE.get().filter(|note| note.home.is_in_this_process());
-    let work = note.and_then(|note| Some((note.work?, note.home.tag)));
-    act(work.map(|(work, tag)| {
-        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and the
-        // runtime that it borrows is alive until after this call.
-        let stopping = unsafe { work.stopping.as_ref() };
-        (stopping, tag)
-    }))
+    with_own_work(|work| {
+        act(work.map(|note| {
+            // SAFETY: noted, as in `counts`, so the runtime that it borrows is alive until after this call.
+            let stopping = unsafe { note.stopping.as_ref() };
+            (stopping, note.home.tag)
+        }))
+    })
 }
 
 /// Whether this thread is a worker of that runtime, of whichever tag, or was until its work was over; or its
@@ -294,43 +329,31 @@ pub(crate) fn is_worker_of<B: Backend>(shared: &Shared<B>) -> bool {
 /// The tag of that runtime to which this thread belongs as a worker, as above; no tag's index if it is another thread
 /// of it.
 pub(crate) fn tag_in<B: Backend>(shared: &Shared<B>) -> Option<TagIndex> {
-    let note = NOTE.get()?;
-    (note.home.runtime == ptr::from_ref(shared).addr()).then_some(note.home.tag)
+    let home = HOME.get()?;
+    (home.runtime == ptr::from_ref(shared).addr()).then_some(home.tag)
 }
 
-/// Calls `act` with this thread's worker, if it is one of that tag of that runtime.
+/// Calls `act` with this thread's worker, if it is one of that tag of that runtime, also in a forked process.
 #[inline]
 pub(crate) fn with_worker<B: Backend, R>(
     shared: &Shared<B>,
     tag: TagIndex,
     act: impl FnOnce(Option<&Worker<'_, B>>) -> R,
 ) -> R {
-    act(work_at(Home::new(shared, tag)).map(|work| {
-        // SAFETY: the work is noted, so `as_worker` is running on this thread, below us on the stack, and
-        // its worker is alive until after this call. The addresses are equal and `shared` is alive: it is
-        // the runtime that the note was written for, so `B` is the backend of that worker.
-        unsafe { work.worker.cast::<Worker<'_, B>>().as_ref() }
-    }))
+    with_note(|note| {
+        let runtime = ptr::from_ref(shared).addr();
+        let there = |home: Home| (home.runtime, home.tag) == (runtime, tag);
+        act(note.filter(|note| there(note.home)).map(|note| {
+            // SAFETY: noted, as in `counts`, so the worker is alive. The addresses are equal and `shared` is alive: it
+            // is the runtime that the note was written for, so `B` is the backend of that worker.
+            unsafe { live_worker(&note.worker) }
+        }))
+    })
 }
 
 /// Calls `act` with this worker's work, if this thread is a worker there.
 pub(crate) fn with_work<R>(home: Home, act: impl FnOnce(Option<&Noted>) -> R) -> R {
-    // Noted until `act` returns: `as_worker` is below us on the stack.
-    let work = work_at(home).filter(|_| home.is_in_this_process());
-    act(work.map(Noted).as_ref())
-}
-
-/// Calls `act` with the work of whichever worker this thread is.
-#[inline]
-pub(crate) fn with_own_work<R>(act: impl FnOnce(Option<&Noted>) -> R) -> R {
-    // As in `with_work`. In a fork the worker's fellows are not there, nor whoever holds their locks.
-    let note = NOTE.get().filter(|note| note.home.is_in_this_process());
-    act(note.and_then(|note| note.work).map(Noted).as_ref())
-}
-
-fn work_at(home: Home) -> Option<Work> {
-    let note = NOTE.get().filter(|note| note.home.is_in(&home))?;
-    note.work
+    with_own_work(|work| act(work.filter(|note| note.home.is_in(&home))))
 }
 
 /// Calls `act` with this thread's origin.

@@ -78,6 +78,7 @@ impl Header {
     /// `perform` may rely on its pointer being that of the job which this header begins, with the
     /// provenance of the whole job; so the header must be the first field of a `repr(C)` job made for
     /// this function, and be reached by such pointers alone.
+    #[inline]
     pub(crate) const unsafe fn new(perform: unsafe fn(NonNull<Header>, Order<'_>)) -> Self {
         Self { perform }
     }
@@ -88,6 +89,7 @@ impl Entry {
     ///
     /// `header` begins a live job, has the provenance of the whole of it, and is the only claim of the
     /// queues to it.
+    #[inline]
     pub(crate) unsafe fn new(header: NonNull<Header>) -> Self {
         Self(header)
     }
@@ -100,6 +102,7 @@ impl Entry {
     }
 
     /// The word for the core's queues.
+    #[inline]
     pub(crate) fn into_task(self) -> Task {
         Task::from_ptr(self.into_header().as_ptr().cast())
     }
@@ -109,6 +112,7 @@ impl Entry {
     /// # Safety
     ///
     /// The task was made by [`into_task`](Entry::into_task).
+    #[inline]
     pub(crate) unsafe fn from_task(task: Task) -> Self {
         // SAFETY: `into_task` made the word from a pointer that is not null.
         Self(unsafe { NonNull::new_unchecked(task.into_ptr().cast()) })
@@ -137,10 +141,12 @@ impl Entry {
     }
 
     /// The pointer, the entry's claim with it.
+    #[inline]
     pub(crate) fn into_header(self) -> NonNull<Header> {
         ManuallyDrop::new(self).0
     }
 
+    #[inline]
     pub(crate) fn header(&self) -> NonNull<Header> {
         self.0
     }

@@ -15,14 +15,18 @@
 //! Neither side is abandoned: both end, then the panic goes on in the caller. The first closure's panic comes
 //! before the second's.
 
+use std::any::Any;
+use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 use crate::backend::Backend;
-use crate::current::{self, Noted};
+use crate::control::Fork;
+use crate::current::{self, Forks};
+use crate::direct;
 use crate::job::drop_quietly;
 use crate::runtime::{RuntimeOn, TagRef};
-use crate::stack_job::{Ended, StackJob};
+use crate::stack_job::{Ended, Lent, StackJob};
 
 /// Runs both closures, `second` on another worker if one is free, and returns what they return.
 ///
@@ -60,6 +64,7 @@ use crate::stack_job::{Ended, StackJob};
 /// assert_eq!((all, most), (5_000_050_000, 5_000_049_999));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[inline]
 pub fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -67,9 +72,9 @@ where
     RA: Send,
     RB: Send,
 {
-    current::with_own_work(|work| match work {
-        Some(work) => fork_and_join(work, first, second),
-        None => both(run(first), run(second)),
+    direct::with_worker(|worker| match worker {
+        Some(worker) => fork_and_join(worker, first, second),
+        None => join_by_table(first, second),
     })
 }
 
@@ -120,8 +125,8 @@ impl<B: Backend> TagRef<'_, B> {
         RF: Send,
         RS: Send,
     {
-        current::with_work(self.home(), |work| match work {
-            Some(work) => fork_and_join(work, first, second),
+        current::with_worker(self.shared, self.tag, |worker| match worker {
+            Some(worker) => fork_and_join(worker, first, second),
             None => self.send(|| join(first, second)),
         })
     }
@@ -132,10 +137,10 @@ impl<B: Backend> TagRef<'_, B> {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let mut job = StackJob::new(task);
-        match job.lend(|entry| self.offer(entry)) {
+        let mut frame = MaybeUninit::uninit();
+        match StackJob::lend(&mut frame, task, |entry| self.offer(entry)) {
             Err(task) => task(),
-            Ok(lent) => match lent.wait() {
+            Ok((lent, ())) => match lent.wait() {
                 Ended::Elsewhere(outcome) => {
                     outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
                 }
@@ -148,52 +153,117 @@ impl<B: Backend> TagRef<'_, B> {
     }
 }
 
-fn fork_and_join<A, B, RA, RB>(work: &Noted, first: A, second: B) -> (RA, RB)
+#[inline]
+fn fork_and_join<A, B, RA, RB>(worker: impl Forks, first: A, second: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let run_and_count = |second: B| {
-        let outcome = run(second);
-        work.counts()
-            .count_run(outcome.as_ref().err().map(|payload| &**payload));
-        work.counts().enter_task();
-        outcome
-    };
-    let mut job = StackJob::new(second);
-    let forked = job.lend(|entry| work.fork(entry));
-    let first = run(first);
-    let second = match forked {
+    let mut frame = MaybeUninit::uninit();
+    let (lent, fork) = match StackJob::lend(&mut frame, second, |entry| worker.fork(entry)) {
+        Ok(forked) => forked,
         // No room: it was never queued, and is a part of this task.
-        Err(second) => run(second),
-        Ok(lent) => match work.take_fork(lent.header()) {
-            Some(entry) => run_and_count(lent.taken_back(entry)),
-            None => match lent.wait() {
-                Ended::Elsewhere(outcome) => outcome,
-                Ended::Unrun(second) => run_and_count(second),
-            },
-        },
+        Err(second) => return in_place(first, second),
     };
-    both(first, second)
+    let first = match run(first) {
+        Ok(first) => first,
+        Err(panic) => resume_after(worker, lent, fork, panic),
+    };
+    match end(worker, lent, fork) {
+        Ok(second) => (first, second),
+        Err(panic) => resume_without(first, panic),
+    }
 }
 
+/// The end of a join whose first side has panicked.
+#[cold]
+fn resume_after<F, T>(
+    worker: impl Forks,
+    lent: Lent<'_, F, T>,
+    fork: Fork,
+    panic: Box<dyn Any + Send>,
+) -> !
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    resume_without(end(worker, lent, fork), panic)
+}
+
+/// For a worker of any backend, or none.
+#[inline(never)]
+fn join_by_table<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    current::with_note(|note| match note {
+        Some(worker) => fork_and_join(worker, first, second),
+        None => in_place(first, second),
+    })
+}
+
+/// Takes a fork back and runs it, or waits for whoever has stolen it.
+#[inline(always)]
+fn end<F, T>(worker: impl Forks, lent: Lent<'_, F, T>, fork: Fork) -> thread::Result<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    match worker.take_fork(fork) {
+        Some(entry) => run_and_count(worker, lent.taken_back(entry)),
+        None => wait(worker, lent),
+    }
+}
+
+/// Sleeps until a fork that was stolen has been run, or dropped: then it is run here.
+#[cold]
+fn wait<F, T>(worker: impl Forks, fork: Lent<'_, F, T>) -> thread::Result<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    match fork.wait() {
+        Ended::Elsewhere(outcome) => outcome,
+        Ended::Unrun(second) => run_and_count(worker, second),
+    }
+}
+
+#[inline]
+fn run_and_count<T>(worker: impl Forks, second: impl FnOnce() -> T) -> thread::Result<T> {
+    match run(second) {
+        Ok(value) => {
+            worker.counts().count_run_in_place(None);
+            Ok(value)
+        }
+        Err(panic) => {
+            worker.counts().count_run_in_place(Some(&*panic));
+            Err(panic)
+        }
+    }
+}
+
+#[inline(never)]
+fn in_place<RA, RB>(first: impl FnOnce() -> RA, second: impl FnOnce() -> RB) -> (RA, RB) {
+    match (run(first), run(second)) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(panic), second) => resume_without(second, panic),
+        (Ok(first), Err(panic)) => resume_without(first, panic),
+    }
+}
+
+#[inline]
 fn run<T>(closure: impl FnOnce() -> T) -> thread::Result<T> {
     panic::catch_unwind(AssertUnwindSafe(closure))
 }
 
-/// Both values, or the first panic.
-fn both<A, B>(first: thread::Result<A>, second: thread::Result<B>) -> (A, B) {
-    match (first, second) {
-        (Ok(first), Ok(second)) => (first, second),
-        (Err(panic), second) => {
-            drop_quietly(second);
-            panic::resume_unwind(panic)
-        }
-        (Ok(first), Err(panic)) => {
-            drop_quietly(first);
-            panic::resume_unwind(panic)
-        }
-    }
+/// Goes on with a panic when what the other side has returned is dropped.
+#[cold]
+fn resume_without<V>(dropped: V, panic: Box<dyn Any + Send>) -> ! {
+    drop_quietly(dropped);
+    panic::resume_unwind(panic)
 }

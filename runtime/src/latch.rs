@@ -48,6 +48,7 @@ unsafe impl Sync for Latch {}
 
 impl Latch {
     /// A latch that is not set.
+    #[inline]
     pub(crate) fn new() -> Self {
         Self {
             state: State::new(),

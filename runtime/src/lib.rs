@@ -202,6 +202,11 @@ mod control;
 mod counts;
 mod cpu_list;
 mod current;
+#[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
+mod direct;
+#[cfg(not(any(feature = "std", all(feature = "linux", target_os = "linux"))))]
+#[path = "direct_off.rs"]
+mod direct;
 pub mod future;
 #[cfg(any(feature = "std", all(feature = "linux", target_os = "linux")))]
 mod global;

@@ -12,6 +12,7 @@
 //! a freed cell or atomic that is still in use is a race that loom reports.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Once};
@@ -296,17 +297,18 @@ fn wait_for_frame(
     use_up: impl FnOnce(Entry) + Send + 'static,
 ) -> (Token, thread::JoinHandle<()>) {
     let token = token(dropped);
-    let mut job = StackJob::new(move || {
+    let work = move || {
         token.write();
         token
-    });
+    };
+    let mut frame = MaybeUninit::uninit();
     let mut thread = None;
-    let lent = job.lend(|entry| {
+    let lent = StackJob::lend(&mut frame, work, |entry| {
         thread = Some(thread::spawn(move || use_up(entry)));
         Ok(())
     });
-    let ended = lent.unwrap_or_else(|_| unreachable!("accepted")).wait();
-    let token = match ended {
+    let (lent, ()) = lent.unwrap_or_else(|_| unreachable!("accepted"));
+    let token = match lent.wait() {
         Ended::Elsewhere(outcome) => outcome.unwrap(),
         Ended::Unrun(closure) => closure(),
     };

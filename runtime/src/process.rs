@@ -2,7 +2,8 @@
 //!
 //! `fork` copies the memory of a process and one of its threads. In the child a runtime looks as it did, but it
 //! has no workers: a task would wait for ever, and so would whoever wants a lock that some other thread held at
-//! that moment. So every way into a runtime asks first whether this still is its process. The backend has a
+//! that moment. So every way into a runtime asks first whether this still is its process; but a worker's `join` asks before
+//! it wakes another, as what it queues it takes back. The backend has a
 //! counter that a fork leaves greater in the child; to ask is to load it, and no system call.
 
 use std::io;

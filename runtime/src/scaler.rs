@@ -158,7 +158,17 @@ impl Scaler {
 
     #[inline]
     pub(crate) fn is_open(&self, tag: TagIndex) -> bool {
-        self.doors[tag.0].load(Ordering::Relaxed)
+        self.door(tag).load(Ordering::Relaxed)
+    }
+
+    /// For whoever looks often; it publishes nothing.
+    pub(crate) fn door(&self, tag: TagIndex) -> &AtomicBool {
+        &self.doors[tag.0]
+    }
+
+    /// Whether this is the process that has the workers.
+    pub(crate) fn is_in_its_process(&self) -> bool {
+        self.process.is_this()
     }
 
     #[cold]

@@ -20,7 +20,8 @@
 //! A waiter that unwinds past its job leaves a queue with a pointer to nothing. All that is the user's is
 //! called inside `catch_unwind`, and a defect of this crate that would unwind through a [`Lent`] aborts.
 
-use std::mem;
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
 use std::ptr::NonNull;
@@ -31,18 +32,15 @@ use crate::latch::Latch;
 use crate::sync::UnsafeCell;
 
 /// A closure, later its outcome, in the frame of whoever waits for it.
+///
+/// Both cells belong to whoever has used the entry up. The closure is taken once: by who runs it, or else by the
+/// waiter, who can tell by the outcome. That is written by who has taken the entry out, before it says so.
 #[repr(C)]
 pub(crate) struct StackJob<F, T> {
     header: Header,
     latch: Latch,
-    stage: UnsafeCell<Stage<F, T>>,
-}
-
-enum Stage<F, T> {
-    Waiting(F),
-    Finished(thread::Result<T>),
-    /// Running, or taken.
-    Empty,
+    closure: UnsafeCell<ManuallyDrop<F>>,
+    outcome: UnsafeCell<MaybeUninit<Option<thread::Result<T>>>>,
 }
 
 /// What a waiter gets when its job's entry is used up.
@@ -56,40 +54,47 @@ pub(crate) enum Ended<F, T> {
 /// A job whose entry is in the queues; it must come to an end before the frame that it borrows does, and may be
 /// forgotten by nobody but this file.
 #[must_use = "the job's frame may not go before the entry is used up"]
-pub(crate) struct Lent<'j, F, T>(&'j StackJob<F, T>);
+pub(crate) struct Lent<'j, F, T> {
+    /// A live job, with the provenance of the whole of it.
+    job: NonNull<StackJob<F, T>>,
+    _frame: PhantomData<&'j mut StackJob<F, T>>,
+}
 
 impl<F, T> StackJob<F, T>
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    pub(crate) fn new(closure: F) -> Self {
+    fn new(closure: F) -> Self {
         Self {
             // SAFETY: the header is the first field, `perform` is for this type, and the one pointer that
             // entries are made of is that of `lend`, which covers the whole job.
             header: unsafe { Header::new(Self::perform) },
             latch: Latch::new(),
-            stage: UnsafeCell::new(Stage::Waiting(closure)),
+            closure: UnsafeCell::new(ManuallyDrop::new(closure)),
+            outcome: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
-    /// Offers the job's entry to the queues; once, for there is but one.
+    /// Makes a job in `frame`, and offers its entry to the queues. Returns also what `offer` has.
     ///
     /// If it is not accepted, the closure comes back.
-    pub(crate) fn lend(
-        &mut self,
-        offer: impl FnOnce(Entry) -> Result<(), RefusedEntry>,
-    ) -> Result<Lent<'_, F, T>, F> {
-        assert!(!self.latch.state.has_entry_left(), "a job is lent once");
-        let job = &*self;
+    #[inline]
+    pub(crate) fn lend<R>(
+        frame: &mut MaybeUninit<Self>,
+        closure: F,
+        offer: impl FnOnce(Entry) -> Result<R, RefusedEntry>,
+    ) -> Result<(Lent<'_, F, T>, R), F> {
         // The guard first: from here on nothing may unwind.
-        let lent = Lent(job);
+        let lent = Lent {
+            job: NonNull::from(frame.write(Self::new(closure))),
+            _frame: PhantomData,
+        };
         // SAFETY: the job is alive until `lent` is used up, which waits for the end of the entry; the pointer
-        // covers the whole job; and `lend` has the job to itself for as long as `lent` lives, so this is the
-        // only entry.
-        let entry = unsafe { Entry::new(NonNull::from(job).cast()) };
+        // covers the whole job; and `lent` has the frame to itself, so this is the only entry.
+        let entry = unsafe { Entry::new(lent.header()) };
         match offer(entry) {
-            Ok(()) => Ok(lent),
+            Ok(accepted) => Ok((lent, accepted)),
             Err(refused) => Err(lent.taken_back(refused.entry)),
         }
     }
@@ -101,7 +106,7 @@ where
     /// `header` came from [`lend`](StackJob::lend), and its entry has been consumed for this call.
     unsafe fn perform(header: NonNull<Header>, order: Order<'_>) {
         let job = header.cast::<Self>();
-        match order {
+        let outcome = match order {
             Order::Clear(back) => {
                 // SAFETY: the entry was consumed for this call, and nothing else has been done with it.
                 *back = Some(unsafe { Entry::new(header) });
@@ -109,36 +114,41 @@ where
             }
             Order::Run(counts) => {
                 // SAFETY: the waiter keeps the job alive until the entry's reference is given up below.
-                let stage = unsafe { &(*job.as_ptr()).stage };
-                // SAFETY: this call has the entry.
-                if let Stage::Waiting(closure) = unsafe { restage(stage, Stage::Empty) } {
-                    let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
-                    counts.count_run(outcome.as_ref().err().map(|payload| &**payload));
-                    // SAFETY: and has it still.
-                    let _empty = unsafe { restage(stage, Stage::Finished(outcome)) };
-                }
+                let job = unsafe { job.as_ref() };
+                // SAFETY: this call has the entry, and takes the closure once.
+                let closure = unsafe { job.take_closure() };
+                let outcome = panic::catch_unwind(AssertUnwindSafe(closure));
+                counts.count_run(outcome.as_ref().err().map(|payload| &**payload));
+                Some(outcome)
             }
             // The waiter has the closure back. It also counts what has become of it.
-            Order::Abandon(_) | Order::Refuse(_) => {}
-        }
+            Order::Abandon(_) | Order::Refuse(_) => None,
+        };
+        // SAFETY: alive, as above.
+        let place = unsafe { &(*job.as_ptr()).outcome };
+        place.with_mut(|place| {
+            // SAFETY: this call has the entry.
+            unsafe { place.write(MaybeUninit::new(outcome)) }
+        });
         // SAFETY: alive, as above; only the place is named.
         let latch = unsafe { &raw const (*job.as_ptr()).latch };
         // SAFETY: this call has the entry's reference, which is what entitles to the closure here, and uses
         // nothing of the job after. The handle never leaves, so nobody is the last and nothing is freed.
         let _remains = unsafe { Latch::set(latch) };
     }
-}
 
-/// Leaves the stage in another condition, and returns what it was.
-///
-/// # Safety
-///
-/// The stage belongs to the caller for now: it has the entry, or it is the waiter and there is none any more.
-unsafe fn restage<F, T>(stage: &UnsafeCell<Stage<F, T>>, next: Stage<F, T>) -> Stage<F, T> {
-    stage.with_mut(|stage| {
-        // SAFETY: the stage is the caller's.
-        unsafe { stage.replace(next) }
-    })
+    /// # Safety
+    ///
+    /// The caller has used the entry up, or is the waiter and the entry has left; and nobody has taken the closure.
+    #[inline]
+    unsafe fn take_closure(&self) -> F {
+        self.closure.with_mut(|closure| {
+            // SAFETY: the cell is the caller's.
+            let closure = unsafe { &mut *closure };
+            // SAFETY: it is taken this once.
+            unsafe { ManuallyDrop::take(closure) }
+        })
+    }
 }
 
 impl<F, T> Lent<'_, F, T>
@@ -147,41 +157,40 @@ where
     T: Send,
 {
     /// Where the job is, to find its entry in a queue.
+    #[inline]
     pub(crate) fn header(&self) -> NonNull<Header> {
-        NonNull::from(self.0).cast()
+        self.job.cast()
     }
 
     /// Takes the closure back out of a job whose entry the caller has used up.
     ///
     /// The caller is believed: it has got this very entry out of the queues.
+    #[inline]
     pub(crate) fn taken_back(self, entry: Entry) -> F {
-        assert_eq!(entry.header(), self.header(), "another entry came back");
-        let _used_up = entry.into_header();
-        self.take_closure()
+        let used_up = entry.into_header();
+        assert!(used_up == self.header(), "another entry came back");
+        // SAFETY: alive, as `self` is not used up.
+        let job = unsafe { self.job.as_ref() };
+        mem::forget(self);
+        // Nothing else in the job needs to be dropped: nobody has waited or finished.
+        // SAFETY: this is the waiter, it has used the entry up, and has not run it.
+        unsafe { job.take_closure() }
     }
 
     /// Sleeps until the entry is used up by others.
     pub(crate) fn wait(self) -> Ended<F, T> {
+        // SAFETY: alive, as `self` is not used up.
+        let latch = unsafe { &self.job.as_ref().latch };
         // SAFETY: `self` is the handle to the job: unique, and consumed here.
-        unsafe { self.0.latch.wait_until_left() };
-        // SAFETY: the entry has left, and this is the waiter.
-        let stage = unsafe { restage(&self.0.stage, Stage::Empty) };
+        unsafe { latch.wait_until_left() };
+        // SAFETY: the entry has left: the job is the waiter's alone, which does not use it again.
+        let job = unsafe { self.job.read() };
         mem::forget(self);
-        match stage {
-            Stage::Finished(outcome) => Ended::Elsewhere(outcome),
-            Stage::Waiting(closure) => Ended::Unrun(closure),
-            Stage::Empty => unreachable!("an entry leaves the closure or its outcome"),
-        }
-    }
-
-    /// With the entry used up, unrun: nobody else has the stage.
-    fn take_closure(self) -> F {
-        // SAFETY: this is the waiter, and its callers have the entry and will not use it.
-        let stage = unsafe { restage(&self.0.stage, Stage::Empty) };
-        mem::forget(self);
-        match stage {
-            Stage::Waiting(closure) => closure,
-            Stage::Finished(_) | Stage::Empty => unreachable!("the entry came back unused"),
+        // SAFETY: whoever had the entry has written it.
+        match unsafe { job.outcome.into_inner().assume_init() } {
+            Some(outcome) => Ended::Elsewhere(outcome),
+            // Whoever had the entry has not run it, or there were an outcome.
+            None => Ended::Unrun(ManuallyDrop::into_inner(job.closure.into_inner())),
         }
     }
 }
@@ -202,24 +211,28 @@ mod tests {
     use std::sync::mpsc;
 
     /// Lends a job whose closure returns what it borrows; the entry is kept by whoever calls.
-    fn lend<'j, F, T>(job: &'j mut StackJob<F, T>, kept: &Cell<Option<Entry>>) -> Lent<'j, F, T>
+    fn lend<'j, F, T>(
+        frame: &'j mut MaybeUninit<StackJob<F, T>>,
+        closure: F,
+        kept: &Cell<Option<Entry>>,
+    ) -> Lent<'j, F, T>
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let lent = job.lend(|entry| {
+        let lent = StackJob::lend(frame, closure, |entry| {
             kept.set(Some(entry));
             Ok(())
         });
-        lent.unwrap_or_else(|_| unreachable!("it was accepted"))
+        lent.unwrap_or_else(|_| unreachable!("it was accepted")).0
     }
 
     #[test]
     fn a_job_that_nobody_took_gives_its_closure_back() {
         let word = String::from("word");
         let kept = Cell::new(None);
-        let mut job = StackJob::new(|| word.as_str());
-        let lent = lend(&mut job, &kept);
+        let mut frame = MaybeUninit::uninit();
+        let lent = lend(&mut frame, || word.as_str(), &kept);
         let closure = lent.taken_back(kept.take().unwrap());
         assert_eq!(closure(), "word");
     }
@@ -227,18 +240,14 @@ mod tests {
     #[test]
     fn a_refused_job_gives_its_closure_back() {
         let word = String::from("word");
-        let mut job = StackJob::new(|| word.len());
+        let mut frame = MaybeUninit::uninit();
         let reason = RefusedReason::Full;
-        let refused = job.lend(|entry| Err(RefusedEntry { entry, reason }));
+        let refused = StackJob::lend(
+            &mut frame,
+            || word.len(),
+            |entry| Err::<(), _>(RefusedEntry { entry, reason }),
+        );
         assert_eq!(refused.err().unwrap()(), 4);
-    }
-
-    #[test]
-    fn an_unused_job_drops_its_closure() {
-        let token = std::sync::Arc::new(());
-        let captured = std::sync::Arc::clone(&token);
-        drop(StackJob::new(move || drop(captured)));
-        assert_eq!(std::sync::Arc::strong_count(&token), 1);
     }
 
     #[test]
@@ -246,8 +255,8 @@ mod tests {
         let dropped = DropCount::default();
         let word = String::from("word");
         let kept = Cell::new(None);
-        let mut job = StackJob::new(|| word.as_str());
-        let lent = lend(&mut job, &kept);
+        let mut frame = MaybeUninit::uninit();
+        let lent = lend(&mut frame, || word.as_str(), &kept);
         kept.take().unwrap().abandon(&dropped);
         match lent.wait() {
             Ended::Unrun(closure) => assert_eq!(closure(), "word"),
@@ -259,8 +268,8 @@ mod tests {
     #[test]
     fn only_a_husk_is_cleared() {
         let kept = Cell::new(None);
-        let mut job = StackJob::new(|| ());
-        let lent = lend(&mut job, &kept);
+        let mut frame = MaybeUninit::uninit();
+        let lent = lend(&mut frame, || (), &kept);
         let entry = kept.take().unwrap().clear().expect("no husk");
         lent.taken_back(entry)();
     }
@@ -269,8 +278,8 @@ mod tests {
     fn a_panic_is_an_outcome() {
         let counts = WorkerCounts::default();
         let kept = Cell::new(None);
-        let mut job = StackJob::new(|| panic::panic_any(7_u8));
-        let lent = lend(&mut job, &kept);
+        let mut frame = MaybeUninit::uninit();
+        let lent = lend(&mut frame, || panic::panic_any(7_u8), &kept);
         kept.take().unwrap().run(&counts);
         let Ended::Elsewhere(Err(payload)) = lent.wait() else {
             panic!("it has run and panicked")
@@ -285,12 +294,17 @@ mod tests {
         const JOBS: usize = if cfg!(miri) { 20 } else { 20_000 };
         fn wait_for_one(number: usize, entries: &mpsc::Sender<Entry>) -> usize {
             let borrowed = Box::new(number);
-            let mut job = StackJob::new(|| *borrowed + 1);
-            let lent = job.lend(|entry| {
-                entries.send(entry).unwrap();
-                Ok(())
-            });
-            match lent.unwrap_or_else(|_| unreachable!("accepted")).wait() {
+            let mut frame = MaybeUninit::uninit();
+            let lent = StackJob::lend(
+                &mut frame,
+                || *borrowed + 1,
+                |entry| {
+                    entries.send(entry).unwrap();
+                    Ok(())
+                },
+            );
+            let (lent, ()) = lent.unwrap_or_else(|_| unreachable!("accepted"));
+            match lent.wait() {
                 Ended::Elsewhere(outcome) => outcome.unwrap(),
                 Ended::Unrun(closure) => closure() + 1,
             }

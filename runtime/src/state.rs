@@ -55,6 +55,7 @@ pub(crate) enum Finished {
 
 impl State {
     /// A job that waits in a queue and has a handle.
+    #[inline]
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(ENTRY | HANDLE))
     }
@@ -80,6 +81,7 @@ impl State {
     }
 
     /// Whether the entry has left; true entitles the handle to all of the job, its memory included.
+    #[inline]
     pub(crate) fn has_entry_left(&self) -> bool {
         // Ordering[job.left.read]: Acquire, with the Release half of `job.finish` and `job.entry.leave`: what
         // the entry's side did to the job is over. Without it a frame is left under the finisher's feet.

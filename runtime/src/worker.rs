@@ -38,7 +38,7 @@ pub(crate) fn live<B: Backend>(
     let seat = &shared.tags[slot.tag.0].seats[slot.worker.0];
     let worker = match place::<B>(seat, placement).and_then(|()| {
         let control = &shared.control;
-        let registered = control.register(slot, &shared.scaler);
+        let registered = control.register(slot, &shared.scaler, &seat.counts);
         registered.map_err(Obstacle::Register)
     }) {
         Ok(worker) => worker,
@@ -49,9 +49,7 @@ pub(crate) fn live<B: Backend>(
     }
     let frees_place = FreesPlace { shared, slot };
     let at_work = shared.interrupter.at_work(slot);
-    let retires = current::as_worker(shared, slot, &seat.counts, &worker, || {
-        work(shared, slot, &worker, turn)
-    });
+    let retires = current::as_worker(shared, slot, &worker, || work(shared, slot, &worker, turn));
     if !shared.process.is_this() {
         // What others had locked at the fork stays locked here, and nobody waits for this worker.
         mem::forget((worker, frees_place, leaves, at_work));

@@ -70,7 +70,7 @@ impl<P: Platform> Worker<'_, P> {
     }
 
     #[cold]
-    fn show_again(&self) {
+    pub(super) fn show_again(&self) {
         let left = self.queue.queue().len();
         if left > 0 {
             self.after_moving(left);
@@ -92,7 +92,7 @@ impl<P: Platform> Worker<'_, P> {
             .push(task)
             .expect("there is room where the task was");
         bump(&self.group.counters.moves, 1);
-        self.after_publishing(self.queue.queue().len())
+        self.after_publishing(|| self.queue.queue().len())
     }
 
     /// Moves tasks that [`take_back`](Worker::take_back) has just taken to the own inbox, as one submit, until

@@ -76,18 +76,33 @@ fn what_is_put_back_is_the_newest_and_asks_for_a_wake() {
 fn a_fork_that_finds_no_room_moves_nothing() {
     let (control, _) = control(TagConfig::new(1).run_queue(2));
     let worker = &workers(&control, 1)[0];
-    for word in 1..=2 {
-        assert!(worker.fork(Task::from_word(word)).is_ok());
-    }
+    let places = [1, 2].map(|word| worker.fork(Task::from_word(word)).unwrap().place);
     let refused = worker.fork(Task::from_word(3)).unwrap_err();
     assert_eq!(refused.reason, RefusedReason::Full);
     assert_eq!(refused.task.into_word(), 3);
-    for word in [2, 1] {
-        let taken = worker.take_back(|_| true).map(Task::into_word);
-        assert_eq!(taken, Some(word));
-    }
+    assert!(!worker.take_fork(places[0]), "one lies above it");
+    assert!(worker.take_fork(places[1]));
+    assert!(worker.take_fork(places[0]));
+    assert!(!worker.take_fork(places[0]), "there is none");
     assert_eq!(control.tags()[0].counters().spawned, 2);
     falls_asleep(worker);
+}
+
+/// A fork says whether somebody is idle, and wakes nobody by itself.
+#[test]
+fn a_fork_is_taken_by_whoever_is_woken_for_it() {
+    let (control, script) = control(tag_of(2));
+    let workers = workers(&control, 2);
+    assert!(!workers[0].fork(Task::from_word(1)).unwrap().wanted);
+    assert_eq!(runs(&workers[1]), 1);
+    falls_asleep(&workers[1]);
+    let fork = workers[0].fork(Task::from_word(2)).unwrap();
+    assert!(fork.wanted);
+    assert_eq!(script.woken(), []);
+    assert_eq!(workers[0].wake_for_forks(), Wake::Woke(WorkerIndex(1)));
+    assert_eq!(script.woken(), [1]);
+    assert_eq!(runs(&workers[1]), 2);
+    assert!(!workers[0].take_fork(fork.place), "it was stolen");
 }
 
 /// What was taken back goes to the own inbox as one submit, as far as there is room.

@@ -2,7 +2,7 @@
 //! drain, what was accepted runs.
 
 use loom::thread;
-use parkade_core::{Next, Origin, Priority, StopPolicy, Task};
+use parkade_core::{Next, Origin, Place, Priority, StopPolicy, Task};
 
 use crate::platform::{TAG, control, explore, explore_to, stop, work};
 use crate::scenario::Cast::{Asleep, Fresh};
@@ -75,8 +75,7 @@ fn and_a_drain_takes_the_forks_of_what_it_runs() {
     explore_to(1, 500, || {
         let (control, first, second) = one_at_work();
         let forker = thread::spawn(move || {
-            let forked = first.fork(Task::from_word(2));
-            let _ = forked.expect("a fork needs no open tag");
+            fork(&first, 2);
             perform(first, usize::MAX, |_, _| ())
         });
         let other = thread::spawn(move || perform(second, usize::MAX, |_, _| ()));
@@ -94,12 +93,10 @@ fn and_what_is_taken_back_meanwhile_is_taken_once() {
     explore_to(1, 500, || {
         let (control, first, second) = one_at_work();
         let waiter = thread::spawn(move || {
-            for fork in [2, 3] {
-                let forked = first.fork(Task::from_word(fork));
-                let _ = forked.expect("a fork needs no open tag");
-            }
-            let back = [3, 2].map(|fork| first.take_back(|newest| newest.addr() == fork));
-            let mut taken: Vec<_> = back.into_iter().flatten().map(Task::into_word).collect();
+            let forks = [2, 3].map(|word| (word, fork(&first, word)));
+            let back = forks.into_iter().rev();
+            let back = back.filter(|&(_, place)| first.take_fork(place));
+            let mut taken: Vec<_> = back.map(|(word, _)| word).collect();
             taken.extend(runs_and_leaves(first));
             taken
         });
@@ -110,6 +107,16 @@ fn and_what_is_taken_back_meanwhile_is_taken_once() {
         taken.sort_unstable();
         assert_eq!(taken, [2, 3]);
     });
+}
+
+/// Forks, and wakes another worker if one is wanted.
+fn fork(worker: &StaticWorker, word: usize) -> Place {
+    let fork = worker.fork(Task::from_word(word));
+    let fork = fork.expect("a fork needs no open tag");
+    if fork.wanted {
+        let _ = worker.wake_for_forks();
+    }
+    fork.place
 }
 
 /// What a worker runs until it is told to leave, and what it finds in its queues then.
