@@ -242,22 +242,23 @@ impl<P: Platform> Inbox<P> {
     /// use parkade_core::{Inbox, RunQueue, SeqCstFences, Task, TaskQueue};
     ///
     /// let inbox = Inbox::<Board>::new(8);
-    /// let (pushed, refused) = inbox.push_all(&mut (1..=4).map(Task::from_word));
-    /// assert_eq!((pushed, refused.is_none()), (4, true));
+    /// let (pushed, refused) = inbox.push_all(&mut (1..=6).map(Task::from_word));
+    /// assert_eq!((pushed, refused.is_none()), (6, true));
     ///
     /// // A queue whose indices are about to wrap.
     /// let queue = RunQueue::<Board>::starting_at(SeqCstFences, 4, 1, usize::MAX)?;
     /// let owner = queue.owner().ok_or("nobody has taken it")?;
-    /// let (first, moved) = inbox.take(&owner, 2).ok_or("four wait")?;
-    /// assert_eq!((first.into_word(), moved, inbox.len()), (1, 1, 2));
+    /// let (first, moved) = inbox.take(&owner, 2).ok_or("six wait")?;
+    /// assert_eq!((first.into_word(), moved, inbox.len()), (1, 2, 3));
     /// assert_eq!(owner.pop().map(Task::into_word), Some(2)); // in their order
     /// let mut more: Queue = TaskQueue::new();
-    /// assert!(more.push(Task::from_word(5)).is_ok());
+    /// assert!(more.push(Task::from_word(9)).is_ok());
     /// assert_eq!(owner.refill(&mut more, 8), 1);
-    /// assert_eq!(owner.pop().map(Task::into_word), Some(5));
+    /// assert_eq!(owner.pop().map(Task::into_word), Some(9));
     ///
     /// assert_eq!(owner.spill(&inbox), 1); // what is left there goes behind what is left here
-    /// assert_eq!([inbox.pop(), inbox.pop()].map(|task| task.map(Task::into_word)), [Some(4), Some(3)]);
+    /// let left: Vec<_> = std::iter::from_fn(|| inbox.pop()).map(Task::into_word).collect();
+    /// assert_eq!(left, [4, 5, 6, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take(&self, owner: &Owner<'_, P>, limit: usize) -> Option<(Task, usize)> {
