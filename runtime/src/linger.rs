@@ -38,11 +38,11 @@ pub enum Linger {
 }
 
 /// How many more looks a worker takes.
-const LOOKS: u32 = 16;
+const LOOKS: u32 = 8;
 
 /// Between one look and the next. All of them together are what a sleep and a wake cost: 4 to 8 µs on the machine
 /// where the bench was first run.
-const PAUSE: Duration = Duration::from_nanos(250);
+const PAUSE: Duration = Duration::from_nanos(500);
 
 /// Waits for the next look.
 pub(crate) fn pause() {
