@@ -29,13 +29,17 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Linger {
-    /// One worker of the tag at a time, for about 4 µs, if no worker of the runtime waits for a CPU meanwhile: not
+    /// One worker of the tag at a time that has run some tasks in a row, for about 4 µs, if no worker of the runtime waits for a CPU meanwhile: not
     /// if there may be more workers than CPUs, and not in a tag with a CPU that two workers are pinned to.
     #[default]
     Auto,
     /// No worker: each goes to sleep as soon as it has found nothing twice.
     Never,
 }
+
+/// How many tasks in a row are a stream. After fewer a worker does not linger: a task now and then would only pay for
+/// it.
+pub(crate) const STREAM: u32 = 8;
 
 /// How many more looks a worker takes.
 const LOOKS: u32 = 8;
