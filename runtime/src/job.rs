@@ -1,11 +1,11 @@
-//! A job: the one heap allocation behind a task word.
+//! A job: the memory behind a task word.
 //!
 //! The core moves words; here a word is a pointer to a [`Header`], which is one function pointer. That
 //! function knows the type behind it and carries out an [`Order`]: run, abandon, refuse, or clear a husk. An [`Entry`]
 //! is the owning form of such a word: it is used exactly once, and one that is lost resolves as dropped.
 //!
 //! This file also has the simplest job, a detached closure: header and closure, so that a closure with
-//! one captured pointer takes [two words](DETACHED_WORDS). A job with a handle is in `handled.rs`.
+//! one captured pointer takes [two words](DETACHED_WORDS), cut off a block of many (`slab.rs`). A job with a handle is in `handled.rs`.
 //!
 //! A future that is to be polled is an entry too. Its memory is async-task's, and begins with no header of ours:
 //! the lowest bit of the word, which is clear in the address of a job, [tells](POLL) the two apart. So a future takes
@@ -15,6 +15,7 @@
 //!
 //! Whatever belongs to the user is called or dropped inside `catch_unwind`: a worker survives its tasks.
 
+use std::alloc::Layout;
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
 use std::num::NonZero;
@@ -26,6 +27,7 @@ use parkade_core::Task;
 
 use crate::counts::{DropCount, WorkerCounts};
 use crate::refused::{Refused, RefusedReason};
+use crate::slab;
 
 /// The size of a detached job whose closure captures one pointer, in words.
 #[cfg(test)]
@@ -230,14 +232,24 @@ struct Detached<F> {
 }
 
 impl<F: Body<()> + Send + 'static> Detached<F> {
+    /// It lives while it is queued, so its memory may be that of a block.
+    const FROM_SLAB: bool = slab::takes(Layout::new::<Self>());
+
     fn entry(closure: F) -> Entry {
-        let job = Box::new(Self {
+        let job = Self {
             // SAFETY: the header is the first field, `perform` is for this type, and the only pointer
-            // to it is the one that `Box::into_raw` returns below.
+            // to it is that of the memory that it is put into below.
             header: unsafe { Header::new(Self::perform) },
             closure,
-        });
-        let job = NonNull::from(Box::leak(job));
+        };
+        let job = if Self::FROM_SLAB {
+            let place = slab::take(Layout::new::<Self>()).cast();
+            // SAFETY: the memory is for this layout, and nobody else's.
+            unsafe { place.write(job) };
+            place
+        } else {
+            NonNull::from(Box::leak(Box::new(job)))
+        };
         // SAFETY: the job is live, the pointer covers all of it, and nobody else has it.
         unsafe { Entry::new(job.cast()) }
     }
@@ -246,9 +258,17 @@ impl<F: Body<()> + Send + 'static> Detached<F> {
     ///
     /// `header` came from [`entry`](Detached::entry), and its entry has been consumed for this call.
     unsafe fn reclaim(header: NonNull<Header>) -> F {
-        // SAFETY: `entry` leaked a box of this type at this address, and the consumed entry owned it.
-        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
-        job.closure
+        let job = header.cast::<Self>();
+        if !Self::FROM_SLAB {
+            // SAFETY: `entry` leaked a box of this type at this address, and the consumed entry owned it.
+            let job = unsafe { Box::from_raw(job.as_ptr()) };
+            return job.closure;
+        }
+        // SAFETY: `entry` has put a job of this type there, and the consumed entry owned it.
+        let Self { closure, .. } = unsafe { job.read() };
+        // SAFETY: `entry` took it from there, and it is empty now.
+        unsafe { slab::give_back(job.cast()) };
+        closure
     }
 
     /// # Safety
@@ -260,8 +280,8 @@ impl<F: Body<()> + Send + 'static> Detached<F> {
             *back = Some(unsafe { Entry::new(header) });
             return;
         }
-        // SAFETY: the caller's obligation is the same. The box is freed before the closure runs, while
-        // its memory is warm.
+        // SAFETY: the caller's obligation is the same. The memory is given back before the closure runs: while it is
+        // warm, and however long that takes.
         let closure = unsafe { Self::reclaim(header) };
         match order {
             Order::Run(counts) => {

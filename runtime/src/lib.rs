@@ -245,6 +245,7 @@ mod scope;
 mod serialize;
 mod shared;
 mod shared_index;
+mod slab;
 mod sleep;
 mod spawned;
 mod stack_job;

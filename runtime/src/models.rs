@@ -25,6 +25,7 @@ use crate::counts::{DropCount, WorkerCounts};
 use crate::handled::{Promised, in_scope, promised};
 use crate::job::Entry;
 use crate::join_error::JoinError;
+use crate::slab::{Last, Users};
 use crate::stack_job::{Ended, StackJob};
 use crate::sync;
 
@@ -366,4 +367,31 @@ fn a_scope_ends_under_a_worker_or_a_stopper() {
             other.unwrap().join().unwrap();
         });
     }
+}
+
+/// Two jobs end on two threads while their maker leaves the block; a cell for each job says what is used when.
+#[test]
+fn a_block_is_freed_after_its_last_job() {
+    explore_tokens(50, |dropped| {
+        drop(token(dropped));
+        let users = Arc::new(Users::new());
+        let block: Arc<[_; 2]> = Arc::new([(); 2].map(loom::cell::UnsafeCell::new));
+        let free_if = |last: Last, block: &[loom::cell::UnsafeCell<()>]| {
+            if last == Last::Yes {
+                block.iter().for_each(|job| job.with_mut(|_| ()));
+            }
+        };
+        block.iter().for_each(|job| job.with_mut(|_| ()));
+        let enders: Vec<_> = (0..2)
+            .map(|number| {
+                let (users, block) = (Arc::clone(&users), Arc::clone(&block));
+                thread::spawn(move || {
+                    block[number].with(|_| ());
+                    free_if(users.leave(1), &*block);
+                })
+            })
+            .collect();
+        free_if(users.disown(2), &*block);
+        enders.into_iter().for_each(|ender| ender.join().unwrap());
+    });
 }

@@ -121,6 +121,10 @@ mod modelled {
             self.value.fetch_or(bits, order)
         }
 
+        pub(crate) fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
+            self.value.fetch_sub(value, order)
+        }
+
         pub(crate) fn fetch_and(&self, bits: u32, order: Ordering) -> u32 {
             self.value.fetch_and(bits, order)
         }

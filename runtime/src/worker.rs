@@ -12,6 +12,7 @@ use crate::current;
 use crate::hooks;
 use crate::linger;
 use crate::shared::{Seat, Shared};
+use crate::slab;
 use crate::start::{Begin, Gate, Obstacle};
 use crate::tag::Pinning;
 use crate::trace;
@@ -130,6 +131,7 @@ fn work<B: Backend>(shared: &Shared<B>, slot: Slot, worker: &Worker<'_, B>, turn
                 if !shared.process.is_this() {
                     return false;
                 }
+                slab::settle();
                 worker.park(state);
                 trace::worker_unparks(info);
                 hooks::call(hooks.unpark.as_ref(), info, counts);

@@ -60,7 +60,7 @@ const PARTS: [Part; 5] = [
         flags: "",
     },
     Part {
-        tests: "-p parkade --no-default-features --features std --lib -- control:: handled:: job:: latch:: live:: stack_job:: state::",
+        tests: "-p parkade --no-default-features --features std --lib -- control:: handled:: job:: slab:: latch:: live:: stack_job:: state::",
         divisor: 16,
         flags: "",
     },
