@@ -16,6 +16,7 @@ use parkade_core::{
 
 use crate::counts::WorkerCounts;
 use crate::job::{Entry, Header, RefusedEntry};
+use crate::linger::Looks;
 use crate::scaler::Scaler;
 
 /// A [`TaskControl`] whose tasks are jobs.
@@ -198,6 +199,11 @@ impl<P: Platform> Worker<'_, P> {
     #[inline]
     pub(crate) fn counts(&self) -> &WorkerCounts {
         self.counts
+    }
+
+    /// How often this worker looks for the end of what it waits for before it sleeps.
+    pub(crate) fn looks(&self) -> Looks {
+        Looks::new(self.core.looks())
     }
 
     /// Asks for another worker if, beside the task that is about to run, more have been seen to wait.

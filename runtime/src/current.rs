@@ -23,6 +23,7 @@ use crate::counts::WorkerCounts;
 use crate::direct;
 use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
+use crate::linger::Looks;
 use crate::process::Process;
 use crate::progress::Stopping;
 use crate::refused::RefusedReason;
@@ -89,6 +90,8 @@ pub(crate) struct Noted {
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
     counts: NonNull<WorkerCounts>,
+    /// See [`Worker::looks`].
+    looks: Looks,
     ops: &'static WorkerOps,
     home: Home,
     stopping: NonNull<Stopping>,
@@ -104,6 +107,8 @@ pub(crate) trait Forks: Copy {
     fn take_fork(self, fork: Fork) -> Option<Entry>;
     /// This worker's counts.
     fn counts(&self) -> &WorkerCounts;
+    /// See [`Worker::looks`].
+    fn looks(&self) -> Looks;
 }
 
 impl<B: Backend> Forks for &Worker<'_, B> {
@@ -121,6 +126,10 @@ impl<B: Backend> Forks for &Worker<'_, B> {
     fn counts(&self) -> &WorkerCounts {
         Worker::counts(self)
     }
+
+    fn looks(&self) -> Looks {
+        Worker::looks(self)
+    }
 }
 
 impl Forks for &Noted {
@@ -136,6 +145,10 @@ impl Forks for &Noted {
 
     fn counts(&self) -> &WorkerCounts {
         Noted::counts(self)
+    }
+
+    fn looks(&self) -> Looks {
+        self.looks
     }
 }
 
@@ -275,6 +288,7 @@ pub(crate) fn as_worker<B: Backend, R>(
     let note = Noted {
         worker: NonNull::from(worker).cast(),
         counts: NonNull::from(worker.counts()),
+        looks: worker.looks(),
         ops: WorkerOps::of::<B>(),
         home,
         stopping: NonNull::from(&shared.stopping),

@@ -29,6 +29,7 @@ use std::thread;
 
 use crate::job::{Entry, Header, Order, RefusedEntry};
 use crate::latch::Latch;
+use crate::linger::Looks;
 use crate::sync::UnsafeCell;
 
 /// A closure, later its outcome, in the frame of whoever waits for it.
@@ -177,10 +178,11 @@ where
         unsafe { job.take_closure() }
     }
 
-    /// Sleeps until the entry is used up by others.
-    pub(crate) fn wait(self) -> Ended<F, T> {
+    /// Looks so often, then sleeps, until the entry is used up by others.
+    pub(crate) fn wait(self, looks: Looks) -> Ended<F, T> {
         // SAFETY: alive, as `self` is not used up.
         let latch = unsafe { &self.job.as_ref().latch };
+        looks.look(|| latch.state.has_entry_left());
         // SAFETY: `self` is the handle to the job: unique, and consumed here.
         unsafe { latch.wait_until_left() };
         // SAFETY: the entry has left: the job is the waiter's alone, which does not use it again.
@@ -258,7 +260,7 @@ mod tests {
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || word.as_str(), &kept);
         kept.take().unwrap().abandon(&dropped);
-        match lent.wait() {
+        match lent.wait(Looks::NONE) {
             Ended::Unrun(closure) => assert_eq!(closure(), "word"),
             Ended::Elsewhere(_) => panic!("nobody has run it"),
         }
@@ -281,7 +283,7 @@ mod tests {
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || panic::panic_any(7_u8), &kept);
         kept.take().unwrap().run(&counts);
-        let Ended::Elsewhere(Err(payload)) = lent.wait() else {
+        let Ended::Elsewhere(Err(payload)) = lent.wait(Looks::NONE) else {
             panic!("it has run and panicked")
         };
         assert_eq!(payload.downcast_ref(), Some(&7_u8));
@@ -304,7 +306,9 @@ mod tests {
                 },
             );
             let (lent, ()) = lent.unwrap_or_else(|_| unreachable!("accepted"));
-            match lent.wait() {
+            // Every other one sleeps at once.
+            let looks = 2 * u32::from(number.is_multiple_of(2));
+            match lent.wait(Looks::new(looks)) {
                 Ended::Elsewhere(outcome) => outcome.unwrap(),
                 Ended::Unrun(closure) => closure() + 1,
             }

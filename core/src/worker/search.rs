@@ -142,10 +142,7 @@ impl<P: Platform> Worker<'_, P> {
     pub(super) fn lingers(&self, search: Search) -> bool {
         let looks = if search == Search::Lingering {
             self.looks.get()
-        } else if self.tag.linger > 0
-            && self.picks.get().wrapping_sub(self.slept_after.get()) >= self.tag.linger_after
-            && self.tag.idle.linger(self.slot.worker, search)
-        {
+        } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
             self.enter(Phase::Awake(Search::Lingering));
             self.tag.linger
         } else {
