@@ -85,6 +85,9 @@ impl TagConfig {
     /// together should take about as long as a park and a wake cost, so that lingering in vain at most doubles the
     /// price of falling asleep (the ski-rental bound).
     ///
+    /// Tasks in another worker's run queue are left there until a last look has seen them twice, all looks apart: as
+    /// long as it sees younger ones it lingers on.
+    ///
     /// ```
     #[doc = include_str!("../docs/board.md")]
     /// use parkade_core::{Next, Slot, TagConfig, TagIndex, TaskControl, WorkerIndex};
