@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parkade_core::{Origin, Priority, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
-use crate::control::{Fork, Worker};
+use crate::control::{Fork, TakenBack, Worker};
 use crate::counts::WorkerCounts;
 use crate::direct;
 use crate::future;
@@ -104,7 +104,7 @@ pub(crate) trait Forks: Copy {
     /// See [`Worker::fork`].
     fn fork(self, entry: Entry) -> Result<Fork, RefusedEntry>;
     /// See [`Worker::take_fork`].
-    fn take_fork(self, fork: Fork) -> Option<Entry>;
+    fn take_fork(self, fork: Fork) -> Option<TakenBack>;
     /// This worker's counts.
     fn counts(&self) -> &WorkerCounts;
     /// See [`Worker::looks`].
@@ -118,7 +118,7 @@ impl<B: Backend> Forks for &Worker<'_, B> {
     }
 
     #[inline(always)]
-    fn take_fork(self, fork: Fork) -> Option<Entry> {
+    fn take_fork(self, fork: Fork) -> Option<TakenBack> {
         Worker::take_fork(self, fork)
     }
 
@@ -138,7 +138,7 @@ impl Forks for &Noted {
         unsafe { (self.ops.fork)(self.worker, entry) }
     }
 
-    fn take_fork(self, fork: Fork) -> Option<Entry> {
+    fn take_fork(self, fork: Fork) -> Option<TakenBack> {
         // SAFETY: as in `clear_husk`.
         unsafe { (self.ops.take_fork)(self.worker, fork) }
     }
@@ -163,7 +163,7 @@ struct WorkerOps {
     /// [`Worker::unblock`].
     unblock: unsafe fn(NonNull<()>),
     /// [`Worker::take_fork`].
-    take_fork: unsafe fn(NonNull<()>, Fork) -> Option<Entry>,
+    take_fork: unsafe fn(NonNull<()>, Fork) -> Option<TakenBack>,
     /// [`Worker::requeue`].
     requeue: unsafe fn(NonNull<()>, Entry, Priority) -> Result<(), RefusedEntry>,
     /// An alarm of the runtime at [`Noted::shared`].

@@ -217,7 +217,7 @@ where
     T: Send,
 {
     match worker.take_fork(fork) {
-        Some(entry) => run_and_count(worker, lent.taken_back(entry)),
+        Some(taken) => run_and_count(worker, lent.taken_back(taken)),
         None => wait(worker, lent),
     }
 }

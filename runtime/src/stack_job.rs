@@ -27,6 +27,7 @@ use std::process;
 use std::ptr::NonNull;
 use std::thread;
 
+use crate::control::TakenBack;
 use crate::job::{Entry, Header, Order, RefusedEntry};
 use crate::latch::Latch;
 use crate::linger::Looks;
@@ -96,7 +97,7 @@ where
         let entry = unsafe { Entry::new(lent.header()) };
         match offer(entry) {
             Ok(accepted) => Ok((lent, accepted)),
-            Err(refused) => Err(lent.taken_back(refused.entry)),
+            Err(refused) => Err(lent.came_back(refused.entry)),
         }
     }
 
@@ -163,13 +164,25 @@ where
         self.job.cast()
     }
 
-    /// Takes the closure back out of a job whose entry the caller has used up.
-    ///
-    /// The caller is believed: it has got this very entry out of the queues.
+    /// Takes the closure back out of a job whose entry has come back.
     #[inline]
-    pub(crate) fn taken_back(self, entry: Entry) -> F {
+    fn came_back(self, entry: Entry) -> F {
         let used_up = entry.into_header();
         assert!(used_up == self.header(), "another entry came back");
+        self.unrun()
+    }
+
+    /// Takes the closure back out of a job whose entry was taken out of the queues.
+    ///
+    /// The caller is believed: it is this very job's.
+    #[inline(always)]
+    pub(crate) fn taken_back(self, _entry: TakenBack) -> F {
+        self.unrun()
+    }
+
+    /// The closure of a job whose entry is used up, and which nobody has run or waited for.
+    #[inline(always)]
+    fn unrun(self) -> F {
         // SAFETY: alive, as `self` is not used up.
         let job = unsafe { self.job.as_ref() };
         mem::forget(self);
@@ -235,7 +248,7 @@ mod tests {
         let kept = Cell::new(None);
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || word.as_str(), &kept);
-        let closure = lent.taken_back(kept.take().unwrap());
+        let closure = lent.came_back(kept.take().unwrap());
         assert_eq!(closure(), "word");
     }
 
@@ -273,7 +286,7 @@ mod tests {
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || (), &kept);
         let entry = kept.take().unwrap().clear().expect("no husk");
-        lent.taken_back(entry)();
+        lent.came_back(entry)();
     }
 
     #[test]
