@@ -30,8 +30,6 @@ pub struct TagConfig {
     /// How many more looks one worker that has found nothing takes, each after a [pause](crate::Next::Linger), before
     /// it goes to sleep; by default 0.
     pub linger: u32,
-    /// How many tasks a worker must have picked since it last went to sleep, to linger; by default 0.
-    pub linger_after: u32,
     /// Most tasks that a thief takes at a time (K), between 1 and half of `run_queue`; by default 1.
     pub steal_batch: usize,
 }
@@ -47,7 +45,6 @@ impl TagConfig {
             inbox_limit: usize::MAX,
             ageing: 16,
             linger: 0,
-            linger_after: 0,
             steal_batch: 1,
         }
     }
@@ -88,6 +85,9 @@ impl TagConfig {
     /// together should take about as long as a park and a wake cost, so that lingering in vain at most doubles the
     /// price of falling asleep (the ski-rental bound).
     ///
+    /// Tasks in another worker's run queue are left there until a last look has seen them twice, all looks apart: as
+    /// long as it sees younger ones it lingers on.
+    ///
     /// ```
     #[doc = include_str!("../docs/board.md")]
     /// use parkade_core::{Next, Slot, TagConfig, TagIndex, TaskControl, WorkerIndex};
@@ -103,34 +103,6 @@ impl TagConfig {
     #[must_use]
     pub const fn linger(mut self, looks: u32) -> Self {
         self.linger = looks;
-        self
-    }
-
-    /// Sets how many tasks a worker must have picked since it last went to sleep, to linger: a stream is expected to
-    /// go on, one task that was worth a wake is not.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/board.md")]
-    /// use parkade_core::{Next, Slot, TagConfig, TagIndex, Task, TaskControl, WorkerIndex};
-    ///
-    /// let control = TaskControl::new(&Board, &[TagConfig::new(1).linger(1).linger_after(2)])?;
-    /// let worker = control.register(Slot { tag: TagIndex(0), worker: WorkerIndex(0) })?;
-    /// let mut run = |tasks| {
-    ///     for word in 0..tasks {
-    ///         let _ = worker.push(Task::from_word(word))?;
-    ///         assert!(matches!(worker.next(), Next::Run(_)));
-    ///     }
-    ///     Ok::<_, parkade_core::Refused>(worker.next())
-    /// };
-    /// assert!(matches!(run(2)?, Next::Linger));
-    /// assert!(matches!(run(0)?, Next::Park(_)));
-    /// assert!(matches!(run(1)?, Next::Park(_)));
-    /// # drop(worker);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn linger_after(mut self, picks: u32) -> Self {
-        self.linger_after = picks;
         self
     }
 

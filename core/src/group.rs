@@ -11,7 +11,7 @@ use crate::inbox::Inbox;
 use crate::lot::{ParkingLot, Skip};
 use crate::platform::{CapacityError, Platform, Slot};
 use crate::run_queue::RunQueue;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
 /// A snapshot of one worker: what it does, the tasks that wait in its queues, and what it has done.
 ///
@@ -62,6 +62,8 @@ pub(crate) struct Group<P: Platform> {
     pub(crate) lot: CachePadded<ParkingLot<P::Park>>,
     pub(crate) counters: CachePadded<WorkerCounters>,
     pub(crate) doing: CachePadded<Doing>,
+    /// The [oldest](RunQueue::oldest) task of the run queue that a worker has seen and left there.
+    pub(crate) glimpsed: CachePadded<AtomicUsize>,
 }
 
 impl<P: Platform> Group<P> {
@@ -74,6 +76,7 @@ impl<P: Platform> Group<P> {
             lot: CachePadded::new(ParkingLot::new(platform.park(slot), Skip::Never)),
             counters: CachePadded::new(WorkerCounters::new()),
             doing: CachePadded::new(Doing::new()),
+            glimpsed: CachePadded::new(AtomicUsize::new(usize::MAX)),
         };
         if slot.worker.0 >= config.starting {
             group.inbox.close();

@@ -30,8 +30,8 @@
 //!    on that state. A return from the park says nothing, only the bit does.
 //! 5. Release: a counted worker that took a task leaves the searchers; fence F4; looks everywhere; and
 //!    where it sees work, claims one more as in 1. This comes before it runs the task.
-//! 6. Linger: set the linger bit, if it is clear, and count yourself, if uncounted, in one step; pause; look as
-//!    before. It ends with 2 or 5.
+//! 6. Linger: set the linger bit, if it is clear, and count yourself, if uncounted, in one step; pause; look
+//!    again, at others' run queues in the last look alone (`worker/search.rs`). It ends with 2 or 5.
 //! 7. Retire: asked by a flag and a signal, no claim. Bit still set: clear it, uncounted. Bit gone: a
 //!    claimer has counted this worker, so it passes the wake on by 5. Then it closes its inboxes, makes
 //!    what is left in its queues visible as one submit (1), and leaves.

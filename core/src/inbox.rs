@@ -78,25 +78,15 @@ impl core::error::Error for Refused {}
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Inbox<P: Platform> {
-    /// What whoever takes touches as well as whoever pushes: one cache line, so that it changes hands once.
-    shared: CachePadded<Shared<P>>,
-    /// What those alone touch that push.
-    pushed: CachePadded<Pushed>,
-}
-
-struct Shared<P: Platform> {
-    hints: Hints,
+    hints: CachePadded<Hints>,
     queue: P::Lock<P::Queue>,
+    limit: usize,
 }
 
 /// What may be read without the lock.
 struct Hints {
     len: AtomicUsize,
     closed: AtomicBool,
-}
-
-struct Pushed {
-    limit: usize,
     accepted: AtomicUsize,
     submits: AtomicUsize,
 }
@@ -105,19 +95,15 @@ impl<P: Platform> Inbox<P> {
     /// An empty, open inbox of at most `limit` tasks (`usize::MAX`: as many as the platform's queue
     /// holds). See [`Inbox`] for an example.
     pub fn new(limit: usize) -> Self {
-        let hints = Hints {
-            len: AtomicUsize::new(0),
-            closed: AtomicBool::new(false),
-        };
-        let pushed = Pushed {
-            limit,
-            accepted: AtomicUsize::new(0),
-            submits: AtomicUsize::new(0),
-        };
-        let queue = P::Lock::new(P::Queue::new());
         Self {
-            shared: CachePadded::new(Shared { hints, queue }),
-            pushed: CachePadded::new(pushed),
+            hints: CachePadded::new(Hints {
+                len: AtomicUsize::new(0),
+                closed: AtomicBool::new(false),
+                accepted: AtomicUsize::new(0),
+                submits: AtomicUsize::new(0),
+            }),
+            queue: P::Lock::new(P::Queue::new()),
+            limit,
         }
     }
 
@@ -140,9 +126,9 @@ impl<P: Platform> Inbox<P> {
     ///
     /// [`Refused`] with the task, when the inbox is closed or the platform's queue is full.
     pub fn push_accepted(&self, task: Task) -> Result<(), Refused> {
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             self.append(queue, task, usize::MAX)?;
-            bump(&self.pushed.submits, 1);
+            bump(&self.hints.submits, 1);
             Ok(())
         })
     }
@@ -150,9 +136,9 @@ impl<P: Platform> Inbox<P> {
     /// Appends a task that was accepted before and goes on, which a worker that looks here again or whoever stops
     /// the scheduler will find: neither the limit nor the close holds for it.
     pub(crate) fn push_again(&self, task: Task) -> Result<(), Refused> {
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             self.admit(queue, task)?;
-            bump(&self.pushed.submits, 1);
+            bump(&self.hints.submits, 1);
             Ok(())
         })
     }
@@ -161,19 +147,19 @@ impl<P: Platform> Inbox<P> {
     /// accepted, and the one that was not. Those after it stay in the iterator, which runs inside the
     /// lock: it must neither block nor submit. See [`Inbox::take`] for an example.
     pub fn push_all(&self, tasks: &mut impl Iterator<Item = Task>) -> (usize, Option<Refused>) {
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             let before = queue.len();
-            let refused = tasks.find_map(|task| self.append(queue, task, self.pushed.limit).err());
+            let refused = tasks.find_map(|task| self.append(queue, task, self.limit).err());
             let accepted = queue.len() - before;
             if accepted > 0 {
-                bump(&self.pushed.submits, 1);
+                bump(&self.hints.submits, 1);
             }
             (accepted, refused)
         })
     }
 
     fn append(&self, queue: &mut P::Queue, task: Task, limit: usize) -> Result<(), Refused> {
-        if self.shared.hints.closed.load(Ordering::Relaxed) && !left_out("inbox.closed") {
+        if self.hints.closed.load(Ordering::Relaxed) && !left_out("inbox.closed") {
             let reason = RefusedReason::Closed;
             return Err(Refused { task, reason });
         }
@@ -188,8 +174,8 @@ impl<P: Platform> Inbox<P> {
         let reason = RefusedReason::Full;
         queue.push(task).map_err(|task| Refused { task, reason })?;
         // Task by task, so that a caller's iterator that panics hides none.
-        bump(&self.pushed.accepted, 1);
-        self.shared.hints.len.store(queue.len(), Ordering::Relaxed);
+        bump(&self.hints.accepted, 1);
+        self.hints.len.store(queue.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -199,15 +185,15 @@ impl<P: Platform> Inbox<P> {
     where
         I: Iterator<Item = Task>,
     {
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             let before = queue.len();
-            let room = queue.room().min(self.pushed.limit.saturating_sub(before));
+            let room = queue.room().min(self.limit.saturating_sub(before));
             for task in spilled(room) {
                 if queue.push(task).is_err() {
                     unreachable!("a queue holds as many tasks as its room says");
                 }
             }
-            self.shared.hints.len.store(queue.len(), Ordering::Relaxed);
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
             queue.len() - before
         })
     }
@@ -217,9 +203,9 @@ impl<P: Platform> Inbox<P> {
         if self.is_empty() {
             return None;
         }
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             let task = queue.pop()?;
-            self.shared.hints.len.store(queue.len(), Ordering::Relaxed);
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
             Some(task)
         })
     }
@@ -229,7 +215,7 @@ impl<P: Platform> Inbox<P> {
         if self.is_empty() {
             return None;
         }
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             let mut found = None;
             for _ in 0..queue.len() {
                 let Some(task) = queue.pop() else { break };
@@ -240,7 +226,7 @@ impl<P: Platform> Inbox<P> {
                     unreachable!("there is room where a task was");
                 }
             }
-            self.shared.hints.len.store(queue.len(), Ordering::Relaxed);
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
             found
         })
     }
@@ -279,28 +265,27 @@ impl<P: Platform> Inbox<P> {
         if self.is_empty() {
             return None;
         }
-        self.shared.queue.with(|queue| {
+        self.queue.with(|queue| {
             let first = queue.pop()?;
             let limit = if self.is_closed() { 0 } else { limit };
             let limit = limit.min(queue.len() / 2);
             let moved = owner.refill(queue, limit);
-            self.shared.hints.len.store(queue.len(), Ordering::Relaxed);
+            self.hints.len.store(queue.len(), Ordering::Relaxed);
             Some((first, moved))
         })
     }
 
     /// Refuses every push from now on. What is queued stays until it is taken. See [`Inbox`] for an example.
     pub fn close(&self) {
-        self.shared
-            .queue
-            .with(|_| self.shared.hints.closed.store(true, Ordering::Relaxed));
+        self.queue
+            .with(|_| self.hints.closed.store(true, Ordering::Relaxed));
     }
 
     /// Accepts pushes again if `still_wanted` says so inside the lock.
     pub(crate) fn reopen_if(&self, still_wanted: impl FnOnce() -> bool) {
-        self.shared.queue.with(|_| {
+        self.queue.with(|_| {
             if still_wanted() {
-                self.shared.hints.closed.store(false, Ordering::Relaxed);
+                self.hints.closed.store(false, Ordering::Relaxed);
             }
         });
     }
@@ -309,13 +294,13 @@ impl<P: Platform> Inbox<P> {
     /// See [`Inbox`] for an example.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.hints.closed.load(Ordering::Relaxed)
+        self.hints.closed.load(Ordering::Relaxed)
     }
 
     /// How many tasks wait: one load, exact at some moment of the recent past. See [`Inbox`] for an example.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.hints.len.load(Ordering::Relaxed)
+        self.hints.len.load(Ordering::Relaxed)
     }
 
     /// Whether [`len`](Inbox::len) is 0. See [`Inbox`] for an example.
@@ -335,8 +320,8 @@ impl<P: Platform> Inbox<P> {
     /// How many tasks were ever accepted, and in how many submits.
     pub(crate) fn accepted(&self) -> (usize, usize) {
         (
-            self.pushed.accepted.load(Ordering::Relaxed),
-            self.pushed.submits.load(Ordering::Relaxed),
+            self.hints.accepted.load(Ordering::Relaxed),
+            self.hints.submits.load(Ordering::Relaxed),
         )
     }
 }
@@ -346,7 +331,7 @@ impl<P: Platform> fmt::Debug for Inbox<P> {
         f.debug_struct("Inbox")
             .field("len", &self.len())
             .field("closed", &self.is_closed())
-            .field("limit", &self.pushed.limit)
+            .field("limit", &self.limit)
             .finish_non_exhaustive()
     }
 }

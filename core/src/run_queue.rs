@@ -167,6 +167,12 @@ impl<P: Platform> RunQueue<P> {
         self.len() == 0
     }
 
+    /// Which task is the oldest: a number that is the same as long as it stays. A guess.
+    pub(crate) fn oldest(&self) -> Option<usize> {
+        let top = self.top.load(Ordering::Relaxed);
+        (distance(top, self.bottom.load(Ordering::Relaxed)) > 0).then_some(top)
+    }
+
     /// How many tasks fit. See [`RunQueue`] for an example.
     #[must_use]
     pub fn capacity(&self) -> usize {

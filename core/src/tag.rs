@@ -60,7 +60,6 @@ pub struct Tag<P: Platform> {
     pub(crate) priority: Inbox<P>,
     pub(crate) ageing: u32,
     pub(crate) linger: u32,
-    pub(crate) linger_after: u32,
     pub(crate) fences: P::Fences,
     pub(crate) wakes: WakeCounters,
     /// Whether somebody stops, or has stopped, this tag alone.
@@ -98,7 +97,6 @@ impl<P: Platform> Tag<P> {
             priority: Inbox::new(config.inbox_limit),
             ageing: config.ageing,
             linger: config.linger,
-            linger_after: config.linger_after,
             fences: platform.fences(),
             wakes: WakeCounters::new(),
             stopping: AtomicBool::new(false),

@@ -96,8 +96,6 @@ pub struct Worker<'c, P: Platform> {
     unmet: Cell<bool>,
     /// How many more looks it takes while it lingers.
     looks: Cell<u32>,
-    /// The number of its last pick before it last announced itself.
-    slept_after: Cell<u32>,
     picks: Cell<u32>,
     rotation: Cell<usize>,
     dice: Cell<Dice>,
@@ -132,7 +130,6 @@ impl<'c, P: Platform> Worker<'c, P> {
             retired: Cell::new(false),
             unmet: Cell::new(false),
             looks: Cell::new(0),
-            slept_after: Cell::new(0),
             picks: Cell::new(0),
             rotation: Cell::new(slot.worker.0),
             dice: Cell::new(Dice::new(slot.worker.0 + 1)),
@@ -365,7 +362,6 @@ impl<'c, P: Platform> Worker<'c, P> {
     /// Transition 2: announces, then looks everywhere again.
     fn announce(&self, search: Search) {
         self.tag.idle.announce(self.slot.worker, search);
-        self.slept_after.set(self.picks.get());
         self.enter(Phase::Announced);
         // Ordering[idle.announce.fence]: F3, heavy, with `idle.submit.fence` and the light
         // `idle.push.fence`: either the look below sees the push, or the pusher sees the announcement.

@@ -16,6 +16,7 @@ use parkade_core::{
 
 use crate::counts::WorkerCounts;
 use crate::job::{Entry, Header, RefusedEntry};
+use crate::linger::Looks;
 use crate::scaler::Scaler;
 
 /// A [`TaskControl`] whose tasks are jobs.
@@ -45,6 +46,10 @@ pub(crate) struct Fork {
     place: Place,
     header: NonNull<Header>,
 }
+
+/// Says that a fork's entry is in no queue any more, and is used up.
+#[must_use = "its waiter runs it"]
+pub(crate) struct TakenBack(());
 
 /// What a worker's thread must do next.
 #[derive(Debug)]
@@ -200,6 +205,11 @@ impl<P: Platform> Worker<'_, P> {
         self.counts
     }
 
+    /// How often this worker looks for the end of what it waits for before it sleeps.
+    pub(crate) fn looks(&self) -> Looks {
+        Looks::new(self.core.looks())
+    }
+
     /// Asks for another worker if, beside the task that is about to run, more have been seen to wait.
     #[inline]
     pub(crate) fn pass_on_what_waits(&self) {
@@ -294,11 +304,11 @@ impl<P: Platform> Worker<'_, P> {
         let header = entry.header();
         match self.core.fork(entry.into_task()) {
             Ok(parkade_core::Fork { place, wanted }) => {
-                if self.outermost.get().is_none() {
-                    self.outermost.set(Some(place));
-                }
                 if wanted || self.door.load(Ordering::Relaxed) {
                     self.call_for_forks();
+                }
+                if self.outermost.get().is_none() {
+                    self.outermost.set(Some(place));
                 }
                 Ok(Fork { place, header })
             }
@@ -320,13 +330,16 @@ impl<P: Platform> Worker<'_, P> {
     /// That is certain because a fork never leaves the run queue but to be run or dropped: nothing is spilled
     /// while there is one, and thieves steal one task at a time.
     #[inline(always)]
-    pub(crate) fn take_fork(&self, Fork { place, header }: Fork) -> Option<Entry> {
+    pub(crate) fn take_fork(&self, Fork { place, header }: Fork) -> Option<TakenBack> {
+        // There lay the entry that was queued for `fork`: a `Fork` is used up once, and what was pushed there since has
+        // been taken back before.
         let found = if self.core.take_fork(place) {
-            // SAFETY: the entry that was queued there for `fork` is out of the queue again: a `Fork` is used up once,
-            // and what was pushed there since has been taken back before.
-            Some(unsafe { Entry::new(header) })
+            Some(TakenBack(()))
         } else {
-            self.take_fork_from_beneath(header)
+            self.take_fork_from_beneath(header).map(|entry| {
+                assert!(entry.into_header() == header, "another entry came back");
+                TakenBack(())
+            })
         };
         if self.outermost.get() == Some(place) {
             self.outermost.set(None);

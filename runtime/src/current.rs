@@ -18,11 +18,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parkade_core::{Origin, Priority, Slot, TagIndex, WorkerIndex};
 
 use crate::backend::Backend;
-use crate::control::{Fork, Worker};
+use crate::control::{Fork, TakenBack, Worker};
 use crate::counts::WorkerCounts;
 use crate::direct;
 use crate::future;
 use crate::job::{Entry, Header, RefusedEntry};
+use crate::linger::Looks;
 use crate::process::Process;
 use crate::progress::Stopping;
 use crate::refused::RefusedReason;
@@ -89,6 +90,8 @@ pub(crate) struct Noted {
     /// A `Worker<'_, B>` of the runtime at `home.runtime`.
     worker: NonNull<()>,
     counts: NonNull<WorkerCounts>,
+    /// See [`Worker::looks`].
+    looks: Looks,
     ops: &'static WorkerOps,
     home: Home,
     stopping: NonNull<Stopping>,
@@ -101,9 +104,11 @@ pub(crate) trait Forks: Copy {
     /// See [`Worker::fork`].
     fn fork(self, entry: Entry) -> Result<Fork, RefusedEntry>;
     /// See [`Worker::take_fork`].
-    fn take_fork(self, fork: Fork) -> Option<Entry>;
+    fn take_fork(self, fork: Fork) -> Option<TakenBack>;
     /// This worker's counts.
     fn counts(&self) -> &WorkerCounts;
+    /// See [`Worker::looks`].
+    fn looks(&self) -> Looks;
 }
 
 impl<B: Backend> Forks for &Worker<'_, B> {
@@ -113,13 +118,17 @@ impl<B: Backend> Forks for &Worker<'_, B> {
     }
 
     #[inline(always)]
-    fn take_fork(self, fork: Fork) -> Option<Entry> {
+    fn take_fork(self, fork: Fork) -> Option<TakenBack> {
         Worker::take_fork(self, fork)
     }
 
     #[inline]
     fn counts(&self) -> &WorkerCounts {
         Worker::counts(self)
+    }
+
+    fn looks(&self) -> Looks {
+        Worker::looks(self)
     }
 }
 
@@ -129,13 +138,17 @@ impl Forks for &Noted {
         unsafe { (self.ops.fork)(self.worker, entry) }
     }
 
-    fn take_fork(self, fork: Fork) -> Option<Entry> {
+    fn take_fork(self, fork: Fork) -> Option<TakenBack> {
         // SAFETY: as in `clear_husk`.
         unsafe { (self.ops.take_fork)(self.worker, fork) }
     }
 
     fn counts(&self) -> &WorkerCounts {
         Noted::counts(self)
+    }
+
+    fn looks(&self) -> Looks {
+        self.looks
     }
 }
 
@@ -150,7 +163,7 @@ struct WorkerOps {
     /// [`Worker::unblock`].
     unblock: unsafe fn(NonNull<()>),
     /// [`Worker::take_fork`].
-    take_fork: unsafe fn(NonNull<()>, Fork) -> Option<Entry>,
+    take_fork: unsafe fn(NonNull<()>, Fork) -> Option<TakenBack>,
     /// [`Worker::requeue`].
     requeue: unsafe fn(NonNull<()>, Entry, Priority) -> Result<(), RefusedEntry>,
     /// An alarm of the runtime at [`Noted::shared`].
@@ -275,6 +288,7 @@ pub(crate) fn as_worker<B: Backend, R>(
     let note = Noted {
         worker: NonNull::from(worker).cast(),
         counts: NonNull::from(worker.counts()),
+        looks: worker.looks(),
         ops: WorkerOps::of::<B>(),
         home,
         stopping: NonNull::from(&shared.stopping),

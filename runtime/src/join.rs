@@ -2,7 +2,8 @@
 //!
 //! On a worker the second closure is *forked*: it lies in the run queue, as a job on the caller's stack, while
 //! the worker runs the first. Then the worker takes it back and runs it too: the usual end, for the price of a
-//! push and a pop. If it was stolen, the worker sleeps until the thief is done. It never runs anything else
+//! push and a pop. If it was stolen, the worker waits until the thief is done: it looks for the end as long as it would look for
+//! work, and then sleeps (`linger.rs`). It never runs anything else
 //! meanwhile: a stranger may want a lock that the caller holds, and would stand on the caller's stack.
 //!
 //! A fork that is stolen has been begun, for it leaves its run queue in no other way; so waiting for it is
@@ -25,6 +26,7 @@ use crate::control::Fork;
 use crate::current::{self, Forks};
 use crate::direct;
 use crate::job::drop_quietly;
+use crate::linger::Looks;
 use crate::runtime::{RuntimeOn, TagRef};
 use crate::stack_job::{Ended, Lent, StackJob};
 
@@ -36,7 +38,7 @@ use crate::stack_job::{Ended, Lent, StackJob};
 /// to the workers.
 ///
 /// If nobody takes `second` before `first` has ended, the caller runs it: no allocation, no lock, no system
-/// call, unless a worker is idle and has to be woken. If somebody did, the caller sleeps until it is done, and
+/// call, unless a worker is idle and has to be woken. If somebody did, the caller waits until it is done (see [`Linger`](crate::Linger)), and
 /// its tag has one worker less meanwhile. A waiting worker runs no other task, so that a caller may hold a lock
 /// that other tasks want.
 ///
@@ -140,7 +142,7 @@ impl<B: Backend> TagRef<'_, B> {
         let mut frame = MaybeUninit::uninit();
         match StackJob::lend(&mut frame, task, |entry| self.offer(entry)) {
             Err(task) => task(),
-            Ok((lent, ())) => match lent.wait() {
+            Ok((lent, ())) => match lent.wait(Looks::NONE) {
                 Ended::Elsewhere(outcome) => {
                     outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
                 }
@@ -215,19 +217,19 @@ where
     T: Send,
 {
     match worker.take_fork(fork) {
-        Some(entry) => run_and_count(worker, lent.taken_back(entry)),
+        Some(taken) => run_and_count(worker, lent.taken_back(taken)),
         None => wait(worker, lent),
     }
 }
 
-/// Sleeps until a fork that was stolen has been run, or dropped: then it is run here.
+/// Waits until a fork that was stolen has been run, or dropped: then it is run here.
 #[cold]
 fn wait<F, T>(worker: impl Forks, fork: Lent<'_, F, T>) -> thread::Result<T>
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    match fork.wait() {
+    match fork.wait(worker.looks()) {
         Ended::Elsewhere(outcome) => outcome,
         Ended::Unrun(second) => run_and_count(worker, second),
     }

@@ -9,6 +9,9 @@
 //! The looks are a pause apart. Each takes all that has come meanwhile in one go, and the submitters have the inbox's
 //! cache line for themselves in between.
 //!
+//! A worker that waits for another, which runs what it has forked or spawned in a scope, looks as often before it
+//! sleeps: its waker would pay for the wake. Any number of workers may, for each of them has a CPU that has nothing to do.
+//!
 //! Source of the bound: Karlin, Manasse, McGeoch and Owicki, "Competitive randomized algorithms for nonuniform
 //! problems", 1990 (waiting as long as the alternative costs is at most twice as dear as knowing the future).
 
@@ -29,24 +32,47 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Linger {
-    /// One worker of the tag at a time that has run some tasks in a row, for about 4 µs, if no worker of the runtime waits for a CPU meanwhile: not
-    /// if there may be more workers than CPUs, and not in a tag with a CPU that two workers are pinned to.
+    /// One worker of the tag at a time, for about 4 µs, if no worker of the runtime waits for a CPU meanwhile: not
+    /// if there may be more workers than CPUs, and not in a tag with a CPU that two workers are pinned to. It goes on
+    /// while another worker of the tag spawns tasks or forks and takes them back sooner than that, for what lies longer.
+    ///
+    /// A worker that waits for a fork, or at the end of a scope for a task, which another worker has begun, looks as long
+    /// for its end.
     #[default]
     Auto,
-    /// No worker: each goes to sleep as soon as it has found nothing twice.
+    /// No worker: each goes to sleep as soon as it has found nothing twice, and at once when it waits.
     Never,
 }
 
-/// How many tasks in a row are a stream. After fewer a worker does not linger: a task now and then would only pay for
-/// it.
-pub(crate) const STREAM: u32 = 8;
-
 /// How many more looks a worker takes.
-const LOOKS: u32 = 8;
+const LOOKS: u32 = 16;
 
 /// Between one look and the next. All of them together are what a sleep and a wake cost: 4 to 8 µs on the machine
 /// where the bench was first run.
-const PAUSE: Duration = Duration::from_nanos(500);
+const PAUSE: Duration = Duration::from_nanos(250);
+
+/// How often a worker that waits for the end of what another runs looks before it sleeps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Looks(u32);
+
+impl Looks {
+    /// For who is no worker: its thread may take a worker's CPU.
+    pub(crate) const NONE: Self = Self(0);
+
+    pub(crate) fn new(looks: u32) -> Self {
+        Self(looks)
+    }
+
+    /// Looks until `ended` says so, or as often as that.
+    pub(crate) fn look(self, ended: impl Fn() -> bool) {
+        for _ in 0..self.0 {
+            if ended() {
+                return;
+            }
+            pause();
+        }
+    }
+}
 
 /// Waits for the next look.
 pub(crate) fn pause() {
@@ -77,6 +103,8 @@ pub(crate) fn looks(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -90,5 +118,18 @@ mod tests {
         let together = [Some(1), Some(1)];
         assert_eq!(auto(&together[..1], &together), 0, "one CPU for two");
         assert_eq!(looks(Linger::Never, &anywhere, &anywhere, 2), 0);
+    }
+
+    #[test]
+    fn a_waiter_looks_until_it_has_seen_the_end_or_as_often_as_it_may() {
+        let looked = |looks: Looks, end: u32| {
+            let count = Cell::new(0);
+            looks.look(|| count.replace(count.get() + 1) == end);
+            count.get()
+        };
+        assert_eq!(looked(Looks::NONE, 0), 0);
+        assert_eq!(looked(Looks::new(5), 0), 1);
+        assert_eq!(looked(Looks::new(5), 3), 4);
+        assert_eq!(looked(Looks::new(5), 9), 5);
     }
 }

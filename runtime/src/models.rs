@@ -25,6 +25,7 @@ use crate::counts::{DropCount, WorkerCounts};
 use crate::handled::{Promised, in_scope, promised};
 use crate::job::Entry;
 use crate::join_error::JoinError;
+use crate::linger::Looks;
 use crate::slab::{Last, Users};
 use crate::stack_job::{Ended, StackJob};
 use crate::sync;
@@ -309,7 +310,7 @@ fn wait_for_frame(
         Ok(())
     });
     let (lent, ()) = lent.unwrap_or_else(|_| unreachable!("accepted"));
-    let token = match lent.wait() {
+    let token = match lent.wait(Looks::new(1)) {
         Ended::Elsewhere(outcome) => outcome.unwrap(),
         Ended::Unrun(closure) => closure(),
     };

@@ -143,7 +143,6 @@ impl Plan {
         let all = each.concat();
         for ((plan, tag), own) in self.tags.iter_mut().zip(tags).zip(&each) {
             plan.queues.linger = linger::looks(tag.linger, own, &all, cpus);
-            plan.queues.linger_after = linger::STREAM;
         }
     }
 

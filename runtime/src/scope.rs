@@ -3,7 +3,7 @@
 //! Its tasks are jobs with handles (`handled.rs`), and the scope keeps the handles. At its end it goes through
 //! them, the newest first, until there are none, and there are no more to come then, because a task that spawns
 //! another has its own handle looked at later. What nobody has begun, the waiter claims and runs itself; for the
-//! rest it sleeps. So it runs nothing but its own tasks, and never waits for one that is only queued: a task
+//! rest it waits. So it runs nothing but its own tasks, and never waits for one that is only queued: a task
 //! that no queue took, or that a stop has dropped out of one, is run in the end like any other.
 
 use std::any::Any;
@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use parkade_core::{Priority, TagIndex};
 
 use crate::backend::Backend;
-use crate::current::{self, Home};
+use crate::current::{self, Forks, Home};
 use crate::handled::{Outcome, Promised, count, scoped};
 use crate::job::{Entry, drop_quietly};
 use crate::join_error::{JoinError, PanicPayload};
+use crate::linger::Looks;
 use crate::runtime::{RuntimeOn, TagRef};
 use crate::shared::Shared;
 
@@ -242,7 +243,9 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
             else {
                 break;
             };
-            let outcome = self.run(promised, accepted).unwrap_or_else(wait);
+            let outcome = self
+                .run(promised, accepted)
+                .unwrap_or_else(|promised| self.wait(promised));
             self.lock().note(number, outcome);
         }
         let panic = self.lock().panic.take();
@@ -269,6 +272,21 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
         })
     }
 
+    /// Waits for a task that somebody has begun: a worker as for a fork that was stolen.
+    fn wait(&self, mut promised: Promised<()>) -> Outcome<()> {
+        let looks = current::with_work(self.home(), |work| {
+            work.map_or(Looks::NONE, |work| work.looks())
+        });
+        looks.look(|| promised.is_done());
+        loop {
+            promised.wait(None);
+            match promised.take() {
+                Ok(outcome) => return outcome,
+                Err(not_yet) => promised = not_yet,
+            }
+        }
+    }
+
     fn home(&self) -> Home {
         Home::new(&self.shared, self.tag)
     }
@@ -276,16 +294,6 @@ impl<'scope, B: Backend> Scope<'scope, '_, B> {
     // Nothing of the user's runs under this lock but destructors of payloads, which are caught.
     fn lock(&self) -> MutexGuard<'_, Spawned> {
         self.spawned.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn wait(mut promised: Promised<()>) -> Outcome<()> {
-    loop {
-        promised.wait(None);
-        match promised.take() {
-            Ok(outcome) => return outcome,
-            Err(not_yet) => promised = not_yet,
-        }
     }
 }
 

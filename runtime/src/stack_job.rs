@@ -27,8 +27,10 @@ use std::process;
 use std::ptr::NonNull;
 use std::thread;
 
+use crate::control::TakenBack;
 use crate::job::{Entry, Header, Order, RefusedEntry};
 use crate::latch::Latch;
+use crate::linger::Looks;
 use crate::sync::UnsafeCell;
 
 /// A closure, later its outcome, in the frame of whoever waits for it.
@@ -95,7 +97,7 @@ where
         let entry = unsafe { Entry::new(lent.header()) };
         match offer(entry) {
             Ok(accepted) => Ok((lent, accepted)),
-            Err(refused) => Err(lent.taken_back(refused.entry)),
+            Err(refused) => Err(lent.came_back(refused.entry)),
         }
     }
 
@@ -162,13 +164,25 @@ where
         self.job.cast()
     }
 
-    /// Takes the closure back out of a job whose entry the caller has used up.
-    ///
-    /// The caller is believed: it has got this very entry out of the queues.
+    /// Takes the closure back out of a job whose entry has come back.
     #[inline]
-    pub(crate) fn taken_back(self, entry: Entry) -> F {
+    fn came_back(self, entry: Entry) -> F {
         let used_up = entry.into_header();
         assert!(used_up == self.header(), "another entry came back");
+        self.unrun()
+    }
+
+    /// Takes the closure back out of a job whose entry was taken out of the queues.
+    ///
+    /// The caller is believed: it is this very job's.
+    #[inline(always)]
+    pub(crate) fn taken_back(self, _entry: TakenBack) -> F {
+        self.unrun()
+    }
+
+    /// The closure of a job whose entry is used up, and which nobody has run or waited for.
+    #[inline(always)]
+    fn unrun(self) -> F {
         // SAFETY: alive, as `self` is not used up.
         let job = unsafe { self.job.as_ref() };
         mem::forget(self);
@@ -177,10 +191,11 @@ where
         unsafe { job.take_closure() }
     }
 
-    /// Sleeps until the entry is used up by others.
-    pub(crate) fn wait(self) -> Ended<F, T> {
+    /// Looks so often, then sleeps, until the entry is used up by others.
+    pub(crate) fn wait(self, looks: Looks) -> Ended<F, T> {
         // SAFETY: alive, as `self` is not used up.
         let latch = unsafe { &self.job.as_ref().latch };
+        looks.look(|| latch.state.has_entry_left());
         // SAFETY: `self` is the handle to the job: unique, and consumed here.
         unsafe { latch.wait_until_left() };
         // SAFETY: the entry has left: the job is the waiter's alone, which does not use it again.
@@ -233,7 +248,7 @@ mod tests {
         let kept = Cell::new(None);
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || word.as_str(), &kept);
-        let closure = lent.taken_back(kept.take().unwrap());
+        let closure = lent.came_back(kept.take().unwrap());
         assert_eq!(closure(), "word");
     }
 
@@ -258,7 +273,7 @@ mod tests {
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || word.as_str(), &kept);
         kept.take().unwrap().abandon(&dropped);
-        match lent.wait() {
+        match lent.wait(Looks::NONE) {
             Ended::Unrun(closure) => assert_eq!(closure(), "word"),
             Ended::Elsewhere(_) => panic!("nobody has run it"),
         }
@@ -271,7 +286,7 @@ mod tests {
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || (), &kept);
         let entry = kept.take().unwrap().clear().expect("no husk");
-        lent.taken_back(entry)();
+        lent.came_back(entry)();
     }
 
     #[test]
@@ -281,7 +296,7 @@ mod tests {
         let mut frame = MaybeUninit::uninit();
         let lent = lend(&mut frame, || panic::panic_any(7_u8), &kept);
         kept.take().unwrap().run(&counts);
-        let Ended::Elsewhere(Err(payload)) = lent.wait() else {
+        let Ended::Elsewhere(Err(payload)) = lent.wait(Looks::NONE) else {
             panic!("it has run and panicked")
         };
         assert_eq!(payload.downcast_ref(), Some(&7_u8));
@@ -304,7 +319,9 @@ mod tests {
                 },
             );
             let (lent, ()) = lent.unwrap_or_else(|_| unreachable!("accepted"));
-            match lent.wait() {
+            // Every other one sleeps at once.
+            let looks = 2 * u32::from(number.is_multiple_of(2));
+            match lent.wait(Looks::new(looks)) {
                 Ended::Elsewhere(outcome) => outcome.unwrap(),
                 Ended::Unrun(closure) => closure() + 1,
             }

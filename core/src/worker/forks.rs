@@ -24,6 +24,7 @@ use crate::task::Task;
 /// assert!(!wanted, "nobody is idle");
 /// assert_eq!(worker.wake_for_forks(), Wake::NobodyIdle { searchers: 0 });
 /// assert!(worker.take_fork(place)); // 7 is in no queue any more
+/// assert_eq!(worker.looks(), 0, "had it been stolen, its waiter would sleep at once");
 /// # drop(worker);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -85,6 +86,13 @@ impl<P: Platform> Worker<'_, P> {
     /// Wakes another worker for what this one has [forked](Worker::fork), if one is needed. See [`Fork`] for an example.
     pub fn wake_for_forks(&self) -> Wake {
         self.after_publishing(|| self.queue.queue().len().max(1))
+    }
+
+    /// How often a worker of this tag looks before it sleeps ([`TagConfig::linger`](crate::TagConfig::linger)): also for
+    /// the end of a fork that was stolen. See [`Fork`] for an example.
+    #[must_use]
+    pub fn looks(&self) -> u32 {
+        self.tag.linger
     }
 
     /// Takes a [fork](Worker::fork) back, for its waiter, if it is the newest task of the own run queue.

@@ -3,6 +3,10 @@
 //! Mailbox; priority inbox, but for ageing picks; own run queue; own inbox; then every other worker's inbox
 //! and run queue, in a walk that starts anywhere. So that nothing waits for ever, every [`FAIRNESS_PERIOD`]th
 //! pick serves one group in rotation first.
+//!
+//! A worker that lingers lets other workers' run queues be until its last look, and then takes only what has lain there
+//! since a last look before: a steal costs its victim as much as several microseconds of work, and what is taken back
+//! sooner by its owner is better left to it. As long as it sees such tasks it goes on lingering, for what lies longer.
 
 use super::{Phase, Worker};
 use crate::counters::bump;
@@ -10,6 +14,7 @@ use crate::group::Group;
 use crate::idle::Search;
 use crate::platform::Platform;
 use crate::run_queue::Steal;
+use crate::sync::Ordering;
 use crate::task::Task;
 use crate::walk::Walk;
 
@@ -57,6 +62,15 @@ pub const FAIRNESS_PERIOD: u32 = 61;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub const TAKE_BATCH: usize = 31;
+
+/// Whose run queues a worker steals from.
+#[derive(Clone, Copy)]
+enum Robs {
+    All,
+    /// [`Worker::has_lain`].
+    WhatHasLain,
+    Nobody,
+}
 
 /// A task, and how many more came to the own run queue with it.
 pub(super) struct Found {
@@ -121,6 +135,7 @@ impl<P: Platform> Worker<'_, P> {
         let mut dice = self.dice.get();
         let walk = Walk::new(self.tag.groups.len(), &mut dice);
         self.dice.set(dice);
+        let robs = self.robs();
         for index in walk {
             if index == self.slot.worker.0 {
                 continue;
@@ -131,21 +146,45 @@ impl<P: Platform> Worker<'_, P> {
             if let Some(found) = self.take_from(victim, TAKE_BATCH) {
                 return Some(found);
             }
-            if let Some(found) = self.steal_from(victim) {
+            let steals = match robs {
+                Robs::All => true,
+                Robs::WhatHasLain => self.has_lain(victim),
+                Robs::Nobody => false,
+            };
+            if steals && let Some(found) = self.steal_from(victim) {
                 return Some(found);
             }
         }
         None
     }
 
+    fn robs(&self) -> Robs {
+        match (self.phase.get(), self.looks.get()) {
+            (Phase::Awake(Search::Lingering), 0) => Robs::WhatHasLain,
+            (Phase::Awake(Search::Lingering), _) => Robs::Nobody,
+            _ => Robs::All,
+        }
+    }
+
+    /// Whether the oldest task of a run queue was there at the last look of a worker that lingered before. If there is
+    /// another, this worker lingers on.
+    fn has_lain(&self, victim: &Group<P>) -> bool {
+        let Some(oldest) = victim.run_queue.oldest() else {
+            return false;
+        };
+        let seen = victim.glimpsed.load(Ordering::Relaxed) == oldest;
+        if !seen {
+            victim.glimpsed.store(oldest, Ordering::Relaxed);
+            self.looks.set(self.tag.linger);
+        }
+        seen
+    }
+
     /// Transition 6: whether to look once more, after a pause.
     pub(super) fn lingers(&self, search: Search) -> bool {
         let looks = if search == Search::Lingering {
             self.looks.get()
-        } else if self.tag.linger > 0
-            && self.picks.get().wrapping_sub(self.slept_after.get()) >= self.tag.linger_after
-            && self.tag.idle.linger(self.slot.worker, search)
-        {
+        } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
             self.enter(Phase::Awake(Search::Lingering));
             self.tag.linger
         } else {

@@ -70,6 +70,39 @@ fn what_is_pushed_while_it_lingers_wakes_nobody() {
     assert!(script.woken().is_empty());
 }
 
+/// Nothing is stolen that is gone by the next last look, and nothing that lies is left.
+#[test]
+fn one_that_lingers_leaves_to_their_owner_tasks_that_it_takes_back_soon() {
+    let (control, script) = control(tag_of(2).linger(3));
+    let workers = workers(&control, 2);
+    let fork = |word| workers[0].fork(Task::from_word(word)).unwrap().place;
+    (0..2).for_each(|_| lingers(&workers[1]));
+    for word in 0..5 {
+        let place = fork(word);
+        (0..3).for_each(|_| lingers(&workers[1]));
+        assert!(workers[0].take_fork(place));
+    }
+    let (place, above) = (fork(5), fork(6));
+    (0..3).for_each(|_| lingers(&workers[1]));
+    assert!(workers[0].take_fork(above));
+    lingers(&workers[1]);
+    assert_eq!(runs(&workers[1]), 5, "it has lain");
+    assert!(!workers[0].take_fork(place));
+    assert!(script.woken().is_empty());
+    // After a task it takes what there is.
+    let _ = fork(7);
+    assert_eq!(runs(&workers[1]), 7);
+}
+
+#[test]
+fn one_that_lingers_takes_at_once_what_lies_in_an_inbox() {
+    let (control, _) = control(tag_of(2).linger(3));
+    let workers = workers(&control, 2);
+    lingers(&workers[1]);
+    submit(&control, 1);
+    assert_eq!(runs(&workers[1]), 1);
+}
+
 #[test]
 fn a_targeted_task_is_found_by_a_worker_that_lingers() {
     let (control, _) = control(tag_of(1).linger(2));
