@@ -4,8 +4,8 @@
 use loom::thread;
 use parkade_core::{Next, Task};
 
-use crate::platform::explore;
-use crate::scenario::Cast::{Asleep, Fresh, Searching};
+use crate::platform::{explore, explore_to};
+use crate::scenario::Cast::{Asleep, Fresh, Lingering, Searching};
 use crate::scenario::{Cast, StaticWorker, all, perform, scene, submit};
 
 /// Worker 0 runs a task, makes another, and never comes back; the others must run what is left.
@@ -57,4 +57,15 @@ fn that_is_asleep() {
 #[test]
 fn beside_one_that_searches() {
     explore(500, || one_makes_work(&[Searching, Asleep], 1));
+}
+
+/// It leaves a young task to its owner at first, and must not go to sleep over it.
+#[test]
+fn that_lingers() {
+    explore(50, || one_makes_work(&[Lingering], 0));
+}
+
+#[test]
+fn beside_one_that_lingers() {
+    explore_to(1, 500, || one_makes_work(&[Lingering, Asleep], 1));
 }
