@@ -118,7 +118,7 @@ impl<P: Platform> RunQueue<P> {
         Self::starting_at(fences, capacity, batch, 0)
     }
 
-    /// The same with both indices at `index`, for tests across the wrap of `usize`. See [`Inbox::take`] for an example.
+    /// The same with both indices at `index`, for tests across the wrap of `usize`. See [`Inbox::take`](crate::Inbox::take) for an example.
     ///
     /// # Errors
     ///
