@@ -1,6 +1,6 @@
 //! Memory for jobs that live as long as they are queued: one allocation for hundreds of them.
 //!
-//! A thread that spawns cuts jobs off a *block* of [`BLOCK`] bytes, one after the other. A general allocator would do for
+//! A thread that spawns cuts jobs off a *block* of some [`BLOCK`] bytes, one after the other. A general allocator would do for
 //! each what is done here for a block; and, where one thread spawns and another runs, it would keep the freed pieces
 //! in a list that goes through the pieces themselves, whose cache lines are then in the other processor's cache. Here a
 //! job is written once, by whoever spawns it, and only read by whoever runs it.
@@ -35,11 +35,15 @@ use std::ptr::{self, NonNull};
 
 pub(crate) use users::{Last, Users};
 
-/// The size of a block and its alignment, in bytes.
+/// The alignment of a block, in bytes.
 const BLOCK: usize = 4096;
 
 /// Where the first job of a block may lie.
 const FIRST: usize = 16;
+
+/// The size of a block, in bytes. The rest is for what an allocator puts before each piece: without it, glibc would have
+/// room for the next block only after a gap of as much again.
+const END: usize = BLOCK - 16;
 
 /// The largest job that is worth it, and the strictest alignment, in bytes.
 const LARGEST: usize = 256;
@@ -48,7 +52,7 @@ const STRICTEST: usize = 16;
 /// Blocks of others that a thread remembers. One each would do for a single spawner; several spawners' jobs come mixed.
 const REMEMBERED: usize = 4;
 
-const LAYOUT: Layout = match Layout::from_size_align(BLOCK, BLOCK) {
+const LAYOUT: Layout = match Layout::from_size_align(END, BLOCK) {
     Ok(layout) => layout,
     Err(_) => panic!("a power of two"),
 };
@@ -78,7 +82,7 @@ thread_local! {
     static LOCAL: Local = const {
         Local {
             own: Cell::new(None),
-            next: Cell::new(BLOCK),
+            next: Cell::new(END),
             jobs: Cell::new(0),
             others: [const { Cell::new((None, 0)) }; REMEMBERED],
         }
@@ -123,7 +127,7 @@ impl Local {
         let at = self.next.get().next_multiple_of(job.align());
         let end = at + job.size();
         match self.own.get() {
-            Some(block) if end <= BLOCK => {
+            Some(block) if end <= END => {
                 self.next.set(end);
                 self.jobs.set(self.jobs.get() + 1);
                 place(block, at)
@@ -176,7 +180,7 @@ impl Local {
 
     /// Leaves the own block to those who have jobs in it.
     fn disown(&self) {
-        self.next.set(BLOCK);
+        self.next.set(END);
         if let Some(block) = self.own.take() {
             // SAFETY: its owner has kept it alive.
             let users = unsafe { block.as_ref() };
@@ -208,6 +212,7 @@ fn take_alone(job: Layout) -> NonNull<u8> {
     place(block, FIRST)
 }
 
+#[inline]
 fn place(block: Block, at: usize) -> NonNull<u8> {
     block.cast::<u8>().map_addr(|address| address | at)
 }

@@ -29,9 +29,10 @@ impl Users {
 
     /// Takes off the owner, who has put in that many jobs and not taken them out itself.
     pub(crate) fn disown(&self, jobs: u32) -> Last {
-        // Ordering[slab.disown]: Acquire, with `slab.leave`: the others' last accesses come before the block is freed.
-        // What the owner wrote was published with the jobs.
-        let order = order("slab.disown", Ordering::Acquire);
+        // Ordering[slab.disown]: Release, with `slab.leave`: the owner's accesses to jobs that it gave back itself, of which
+        // nobody else was ever told, come before the block is freed by whoever is last; and Acquire, because that may be
+        // the owner.
+        let order = order("slab.disown", Ordering::AcqRel);
         let too_high = OWNED - jobs;
         Last::when(self.0.fetch_sub(too_high, order) == too_high)
     }
