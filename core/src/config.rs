@@ -86,7 +86,7 @@ impl TagConfig {
     /// price of falling asleep (the ski-rental bound).
     ///
     /// Tasks in another worker's run queue are left there until a last look has seen them twice, all looks apart: as
-    /// long as it sees younger ones it lingers on.
+    /// long as it sees younger ones it lingers on, up to 16 times.
     ///
     /// ```
     #[doc = include_str!("../docs/board.md")]

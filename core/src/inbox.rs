@@ -232,8 +232,7 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Takes the oldest task and moves at most `limit` more to `owner`'s ring, where they keep their
-    /// order for the owner; never more than half of what is left (one of one), because others take the rest from here without the heavy
-    /// fence of a steal. Returns the task and how many were moved. From a closed inbox none is moved:
+    /// order for the owner. Returns the task and how many were moved. From a closed inbox none is moved:
     /// whoever looks around before leaving must not pass by a task that is on its way.
     ///
     /// ```
@@ -268,7 +267,6 @@ impl<P: Platform> Inbox<P> {
         self.queue.with(|queue| {
             let first = queue.pop()?;
             let limit = if self.is_closed() { 0 } else { limit };
-            let limit = limit.min(queue.len().div_ceil(2));
             let moved = owner.refill(queue, limit);
             self.hints.len.store(queue.len(), Ordering::Relaxed);
             Some((first, moved))

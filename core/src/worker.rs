@@ -96,6 +96,8 @@ pub struct Worker<'c, P: Platform> {
     unmet: Cell<bool>,
     /// How many more looks it takes while it lingers.
     looks: Cell<u32>,
+    /// How many more times it leaves young tasks to their owner while it lingers.
+    patience: Cell<u32>,
     picks: Cell<u32>,
     rotation: Cell<usize>,
     dice: Cell<Dice>,
@@ -130,6 +132,7 @@ impl<'c, P: Platform> Worker<'c, P> {
             retired: Cell::new(false),
             unmet: Cell::new(false),
             looks: Cell::new(0),
+            patience: Cell::new(0),
             picks: Cell::new(0),
             rotation: Cell::new(slot.worker.0),
             dice: Cell::new(Dice::new(slot.worker.0 + 1)),

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 #[non_exhaustive]
 pub enum Linger {
     /// One worker of the tag at a time, for about 4 µs, if no worker of the runtime waits for a CPU meanwhile: not
-    /// if there may be more workers than CPUs, and not in a tag with a CPU that two workers are pinned to. It goes on
+    /// if there may be more workers than CPUs, or one CPU alone, and not in a tag with a CPU that two workers are pinned to. It goes on
     /// while another worker of the tag spawns tasks or forks and takes them back sooner than that, for what lies longer.
     ///
     /// A worker that waits for a fork, or at the end of a scope for a task, which another worker has begun, looks as long
@@ -96,7 +96,7 @@ pub(crate) fn looks(
     }
     let shared = tag.iter().flatten().any(|cpu| pinned[cpu] > 1);
     match linger {
-        Linger::Auto if all.len() <= cpus && !shared => LOOKS,
+        Linger::Auto if cpus > 1 && all.len() <= cpus && !shared => LOOKS,
         Linger::Auto | Linger::Never => 0,
     }
 }
@@ -113,6 +113,8 @@ mod tests {
         let anywhere = [None, None];
         assert_eq!(auto(&anywhere, &anywhere), LOOKS);
         assert_eq!(auto(&anywhere, &[None; 3]), 0, "more workers than CPUs");
+        let alone = looks(Linger::Auto, &[None], &[None], 1);
+        assert_eq!(alone, 0, "whoever submits wants the one CPU");
         let apart = [Some(0), Some(1)];
         assert_eq!(auto(&apart[..1], &apart), LOOKS);
         let together = [Some(1), Some(1)];

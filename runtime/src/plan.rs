@@ -133,8 +133,10 @@ impl Plan {
     }
 
     fn set_linger(&mut self, tags: &[Tag]) {
-        let available = || thread::available_parallelism().map_or(1, NonZero::get);
-        let cpus = self.process_cpus.as_ref().map_or_else(available, Vec::len);
+        // This knows quotas; and CPUs too, but for a process that the backend alone knows to be confined.
+        let available = thread::available_parallelism().map_or(1, NonZero::get);
+        let allowed = self.process_cpus.as_ref().map_or(available, Vec::len);
+        let cpus = allowed.min(available);
         let of_tag = |plan: &TagPlan| -> Vec<_> {
             let workers = plan.workers.iter();
             workers.map(|worker| worker.info.cpu).collect()

@@ -63,6 +63,10 @@ pub const FAIRNESS_PERIOD: u32 = 61;
 /// ```
 pub const TAKE_BATCH: usize = 31;
 
+/// How often in a row a worker that lingers leaves young tasks to their owner, before it steals them all the same: what
+/// looks young may be what other thieves have left, and none may linger for ever.
+const PATIENCE: u32 = 16;
+
 /// Whose run queues a worker steals from.
 #[derive(Clone, Copy)]
 enum Robs {
@@ -123,7 +127,10 @@ impl<P: Platform> Worker<'_, P> {
         self.rotation.set(turn);
         let group = &self.tag.groups[turn];
         self.take_from(group, 0)
-            .or_else(|| self.steal_from(group))
+            .or_else(|| match self.robs() {
+                Robs::All => self.steal_from(group),
+                Robs::WhatHasLain | Robs::Nobody => None,
+            })
             .or_else(|| self.take_from(self.group, 0))
     }
 
@@ -167,13 +174,18 @@ impl<P: Platform> Worker<'_, P> {
     }
 
     /// Whether the oldest task of a run queue was there at the last look of a worker that lingered before. If there is
-    /// another, this worker lingers on.
+    /// another, this worker lingers on, as long as it has patience.
     fn has_lain(&self, victim: &Group<P>) -> bool {
         let Some(oldest) = victim.run_queue.oldest() else {
             return false;
         };
         let seen = victim.glimpsed.load(Ordering::Relaxed) == oldest;
+        if !seen && self.patience.get() == 0 {
+            // Its top moves, because others take from it.
+            return true;
+        }
         if !seen {
+            self.patience.set(self.patience.get() - 1);
             victim.glimpsed.store(oldest, Ordering::Relaxed);
             self.looks.set(self.tag.linger);
         }
@@ -186,6 +198,7 @@ impl<P: Platform> Worker<'_, P> {
             self.looks.get()
         } else if self.tag.linger > 0 && self.tag.idle.linger(self.slot.worker, search) {
             self.enter(Phase::Awake(Search::Lingering));
+            self.patience.set(PATIENCE);
             self.tag.linger
         } else {
             0

@@ -153,3 +153,19 @@ fn looks_that_find_nothing_are_no_picks() {
     submit_as(&control, 2, parkade_core::Priority::High);
     assert_eq!(runs(worker), 2, "this is the first pick, not the 16th");
 }
+
+#[test]
+fn one_that_lingers_takes_what_other_thieves_leave_before_long() {
+    let (control, _) = control(tag_of(3).linger(1).run_queue(64));
+    let workers = workers(&control, 3);
+    lingers(&workers[2]);
+    for word in 0..40 {
+        push(&workers[0], word);
+    }
+    // Each time the other thief has moved on the oldest that was seen.
+    let looks = (0..40).position(|_| {
+        runs(&workers[1]);
+        matches!(workers[2].next(), Next::Run(_))
+    });
+    assert!(looks.is_some_and(|looks| looks <= 17), "{looks:?}");
+}

@@ -110,8 +110,7 @@ impl Model {
     fn take(&mut self, limit: usize) -> Option<(usize, usize)> {
         let first = self.inbox.pop_front()?;
         let mut inbox = std::mem::take(&mut self.inbox);
-        let half = inbox.len().div_ceil(2);
-        let moved = self.refill(&mut inbox, limit.min(half));
+        let moved = self.refill(&mut inbox, limit);
         self.inbox = inbox;
         Some((first, moved))
     }
