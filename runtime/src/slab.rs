@@ -254,6 +254,7 @@ unsafe fn free(block: Block) {
 #[cfg(all(test, not(parkade_loom)))]
 mod tests {
     use super::*;
+    use std::num::NonZero;
     use std::sync::mpsc;
     use std::thread;
 
@@ -309,6 +310,23 @@ mod tests {
         for (number, job) in jobs.into_iter().enumerate() {
             assert_eq!(job.end(), number as u64);
         }
+    }
+
+    #[test]
+    fn jobs_of_another_are_taken_off_together() {
+        let mut jobs = thread::spawn(|| (0..3).map(Job::new).collect::<Vec<_>>())
+            .join()
+            .unwrap();
+        let address = NonZero::new(block_of(&jobs[0])).unwrap();
+        let block = jobs[0].0.map_addr(|_| address).cast::<Users>();
+        // SAFETY: the last job keeps it alive.
+        let left = || unsafe { block.as_ref() }.jobs();
+        let last = jobs.pop().unwrap();
+        assert_eq!(jobs.into_iter().map(Job::end).sum::<u64>(), 1);
+        assert_eq!(left(), 3, "its word is not written for each");
+        settle();
+        assert_eq!(left(), 1, "but before a sleep");
+        assert_eq!(last.end(), 2);
     }
 
     #[test]

@@ -44,6 +44,12 @@ impl Users {
         let order = order("slab.leave", Ordering::AcqRel);
         Last::when(self.0.fetch_sub(jobs, order) == jobs)
     }
+
+    /// How many jobs have not been taken off, of a block that has no owner any more.
+    #[cfg(all(test, not(parkade_loom)))]
+    pub(super) fn jobs(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Last {
