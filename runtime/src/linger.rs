@@ -33,8 +33,9 @@ use std::time::{Duration, Instant};
 #[non_exhaustive]
 pub enum Linger {
     /// One worker of the tag at a time, for about 4 µs, if no worker of the runtime waits for a CPU meanwhile: not
-    /// if there may be more workers than CPUs, or one CPU alone, and not in a tag with a CPU that two workers are pinned to. It goes on
-    /// while another worker of the tag spawns tasks or forks and takes them back sooner than that, for what lies longer.
+    /// if there may be more workers than CPUs, or one CPU alone, and not in a tag with a CPU that two workers are pinned
+    /// to. It goes on, up to 16 times as long, while another worker of the tag spawns tasks or forks and takes them back
+    /// sooner than that, for what lies longer.
     ///
     /// A worker that waits for a fork, or at the end of a scope for a task, which another worker has begun, looks as long
     /// for its end.

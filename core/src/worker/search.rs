@@ -6,7 +6,7 @@
 //!
 //! A worker that lingers lets other workers' run queues be until its last look, and then takes only what has lain there
 //! since a last look before: a steal costs its victim as much as several microseconds of work, and what is taken back
-//! sooner by its owner is better left to it. As long as it sees such tasks it goes on lingering, for what lies longer.
+//! sooner by its owner is better left to it. As long as it sees such tasks it goes on lingering, for what lies longer, but not for ever.
 
 use super::{Phase, Worker};
 use crate::counters::bump;
@@ -173,23 +173,23 @@ impl<P: Platform> Worker<'_, P> {
         }
     }
 
-    /// Whether the oldest task of a run queue was there at the last look of a worker that lingered before. If there is
-    /// another, this worker lingers on, as long as it has patience.
+    /// Whether the oldest task of a run queue was there at the last look of a worker that lingered before, or may have
+    /// been. If there is another, this worker lingers on, as long as it has patience.
     fn has_lain(&self, victim: &Group<P>) -> bool {
         let Some(oldest) = victim.run_queue.oldest() else {
             return false;
         };
-        let seen = victim.glimpsed.load(Ordering::Relaxed) == oldest;
-        if !seen && self.patience.get() == 0 {
-            // Its top moves, because others take from it.
+        if victim.glimpsed.load(Ordering::Relaxed) == oldest {
             return true;
         }
-        if !seen {
-            self.patience.set(self.patience.get() - 1);
-            victim.glimpsed.store(oldest, Ordering::Relaxed);
-            self.looks.set(self.tag.linger);
-        }
-        seen
+        let Some(patience) = self.patience.get().checked_sub(1) else {
+            // The oldest may be another each time because other thieves have taken the last.
+            return true;
+        };
+        self.patience.set(patience);
+        victim.glimpsed.store(oldest, Ordering::Relaxed);
+        self.looks.set(self.tag.linger);
+        false
     }
 
     /// Transition 6: whether to look once more, after a pause.
